@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "outage/discovery.rs"]
-mod discovery;
 #[path = "outage/objects.rs"]
 mod objects;
 #[path = "rig/mod.rs"]
 mod rig;
+#[path = "outage/server_names.rs"]
+mod server_names;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,13 +1,13 @@
 //! An open connection to a log: submit, stop, halt, report.
 //!
 //! - `annotations`: notes about a run that is over
-//! - `append_attempts`: repeats of one append while the server is away
+//! - `retry`: repeats of a call while the server is away
 //! - `session_error`: why a session could not do something
 //!
 //! A session keeps no state of a run: each answer is a fold of the log at the time of the call.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Appended, Bus, Fault, Stream};
@@ -33,10 +33,10 @@ use super::delta_stream::DeltaStream;
 use super::{bodies, run_request};
 
 mod annotations;
-mod append_attempts;
+mod retry;
 pub(crate) mod session_error;
 
-pub(crate) use append_attempts::AppendAttempts;
+pub(crate) use retry::{AppendAttempts, SERVER_TIMEOUT, retry_unreachable};
 pub use session_error::SessionError;
 
 /// Interval of the heartbeats of a run's owner.
@@ -44,10 +44,6 @@ const OWNER_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// Time that secrets stay stored beyond the planned length of their run, which may wait for its
 /// admission first. The coordinator deletes them when the run is over.
 const SECRETS_AFTER_RUN: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Timeout for a server that does not answer or is being restarted.
-pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
-/// Interval between two attempts meanwhile.
-pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// An open connection.
 #[derive(Debug)]
@@ -417,25 +413,6 @@ pub(crate) fn encoded(what: &str, value: &impl Serialize) -> Result<bytes::Bytes
 #[must_use]
 pub fn control_of(subjects: &Subjects, run: &RunId) -> Vec<String> {
     vec![subjects.req(run), subjects.ctl(run), subjects.evt_all(run)]
-}
-
-/// Repeats a call for [`SERVER_TIMEOUT`] while the server is away; a supervisor may restart it.
-///
-/// # Errors
-/// The last fault of an unreachable server, or any other fault at once.
-pub(crate) async fn retry_unreachable<T, F>(mut call: impl FnMut() -> F) -> Result<T, Fault>
-where
-    F: Future<Output = Result<T, Fault>>,
-{
-    let deadline = Instant::now() + SERVER_TIMEOUT;
-    loop {
-        match call().await {
-            Err(Fault::Disconnected | Fault::TimedOut { .. }) if Instant::now() < deadline => {
-                tokio::time::sleep(RETRY_INTERVAL).await;
-            }
-            result => return result,
-        }
-    }
 }
 
 /// The wall clock of this machine.

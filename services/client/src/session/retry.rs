@@ -1,12 +1,17 @@
-//! Repeats of one append under one id while the server is away. It must never end with an error
-//! that says "not stored" after an attempt whose outcome is unknown.
+//! Repeats of a call while the server is away. An append is repeated under one id, and must never
+//! end with an error that says "not stored" after an attempt whose outcome is unknown.
+
+use std::time::Duration;
 
 use loadpilot_bus::{AppendError, Fault};
 use tokio::time::{Instant, sleep};
 
-use super::{RETRY_INTERVAL, SERVER_TIMEOUT};
+/// Timeout for a server that does not answer or is being restarted.
+pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
+/// Interval between two attempts meanwhile.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The attempts so far.
+/// The attempts of one append so far.
 pub(crate) struct AppendAttempts {
     deadline: Instant,
     /// Whether an attempt was not acknowledged: it may be stored.
@@ -25,7 +30,7 @@ impl AppendAttempts {
     /// Waits until the next attempt.
     ///
     /// # Errors
-    /// The outcome, when no attempt follows: [`SERVER_TIMEOUT`] is over, or a repeat would fail too.
+    /// The outcome, when no attempt follows: the time is over, or a repeat would fail, too.
     pub(crate) async fn wait_after(&mut self, error: AppendError) -> Result<(), AppendError> {
         self.is_unknown |= error == AppendError::Unknown;
         let is_away = matches!(
@@ -44,10 +49,27 @@ impl AppendAttempts {
     }
 }
 
+/// Repeats a call for [`SERVER_TIMEOUT`] while the server is away; a supervisor may restart it.
+///
+/// # Errors
+/// The last fault of an unreachable server, or any other fault at once.
+pub(crate) async fn retry_unreachable<T, F>(mut call: impl FnMut() -> F) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    let deadline = Instant::now() + SERVER_TIMEOUT;
+    loop {
+        match call().await {
+            Err(Fault::Disconnected | Fault::TimedOut { .. }) if Instant::now() < deadline => {
+                sleep(RETRY_INTERVAL).await;
+            }
+            result => return result,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// Broken if a server that acknowledges nothing keeps a caller for minutes, or if an append
