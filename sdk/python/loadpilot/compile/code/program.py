@@ -157,9 +157,11 @@ class CodeCompiler:
             self.literal_attributes = literal_attributes(made, self.literal_attributes)
             header = exposed_header(made, self.secret_headers, self.literal_attributes)
         except (NotCompiledError, RecursionError) as refused:
-            is_deep = isinstance(refused, RecursionError)
-            what = "contains an expression that is nested too deep" if is_deep else refused.what
-            self.add_reason(getattr(refused, "node", None) or node, f"{label}: {what}")
+            at: ast.AST = node
+            what = "contains an expression that is nested too deep"
+            if isinstance(refused, NotCompiledError):
+                at, what = refused.node or node, refused.what
+            self.add_reason(at, f"{label}: {what}")
             return None
         if header is not None:
             self.add_reason(node, f"{label}: writes the secret value of {header} into the code")

@@ -257,10 +257,10 @@ def _flaw(name: str, function: Any) -> str | None:
         signature = inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):
         return None
-    takes, must = ("self", "client"), "(self, client)"
+    takes, must = ["self", "client"], "(self, client)"
     if is_check:
         # The player decides by the same count what a check gets.
-        takes = ("self", "response") if count == 2 else ("self", "status_code", "body")
+        takes = ["self", "response"] if count == 2 else ["self", "status_code", "body"]
         must = "(self, status_code, body) or (self, response)"
     try:
         signature.bind(*takes)
