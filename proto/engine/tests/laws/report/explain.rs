@@ -181,11 +181,10 @@ fn what_was_made_slower_is_named() {
         let slow = run(2_000 + seed, Some(&slowed), [100, 80, 60]);
         for (current, baseline) in [(&slow, &usual), (&usual, &slow)] {
             let found = compared(current, baseline);
-            let explained = found
-                .explained
-                .iter()
-                .find(|one| one.figure.percent() == Some(95.0));
-            let explained = explained.expect("p95 differs");
+            // Where few parts are slow, p95 may differ by chance.
+            let is_tail = |one: &&Explanation| one.figure.percent() >= Some(95.0);
+            let explained = found.explained.iter().find(is_tail);
+            let explained = explained.expect("p95 or p99 differs");
             adds_up(explained);
             let call = &explained.calls[0];
             let named = (&*call.task, &*call.call, main_phase(call));
