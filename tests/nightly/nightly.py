@@ -5,7 +5,8 @@
 Random tests start from SEED; the same number repeats them. Steps that only compute run at idle
 priority beside the fault cases, which mostly wait in real time; steps that judge times have the
 machine to themselves. target/nightly has the output of each step and the summary. Exit code 1: a
-step failed. A step that cannot run on this machine is skipped, with the reason.
+step failed. A step that cannot run on this machine is skipped, with the reason. A night takes about
+two hours on two processors (bench/results/build.md).
 """
 
 from __future__ import annotations

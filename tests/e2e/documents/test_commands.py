@@ -41,6 +41,7 @@ NOT_RUN = {
     "target/debug/loadpilot-target": "tests/e2e/scenario/test_legacy_files.py",
     "python examples/stubs/": "tests/e2e/scenario/test_examples.py",
     "docker compose": "tests/deploy/test_containers.py",
+    "docker volume": "tests/deploy/test_compose.py",
     "pip install": "tests/deploy/test_wheels.py",
     "python3 -m venv": "tests/deploy/test_wheels.py",
     "vegeta": "tests/nightly/test_vegeta.py",

@@ -32,8 +32,13 @@ class Guarded(VUser):
 
 
 def comparable(finished: Finished) -> list[str]:
-    """What a command prints of a run, without what differs from run to run: the words."""
-    keep = [line for line in finished.stdout.splitlines() if line.strip()]
+    """What a command prints of a run, without what differs from run to run: the words.
+
+    The certificate is left out: a busy machine degrades that of one run.
+    """
+    quality = ("certificate", "DEGRADED")
+    lines = (line.strip() for line in finished.stdout.splitlines())
+    keep = [line for line in lines if line and not line.startswith(quality)]
     return ["".join(c for c in line if c.isalpha()) for line in keep]
 
 
@@ -63,7 +68,7 @@ def test_it_does_what_it_does_without(
     assert f"2 agents of the fleet at {url}" in by_http.stderr
     assert "· run of Weighted requested on 2 agents" in by_http.stderr
     shown, expected = comparable(by_http), comparable(by_nats)
-    assert shown[:8] == expected[:8]
+    assert shown[:7] == expected[:7]
     assert not loadpilot.log.exists(), "a stack of its own was started"
     at = ("--nats-url", fleet.url, "--nats-token", token)
     again = loadpilot.call("report", by_http.run, "-v", *at)
