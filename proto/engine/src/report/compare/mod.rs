@@ -146,7 +146,7 @@ fn percentiles_of_few(figures: &[FigureChange]) -> Vec<String> {
         let (percent, least) = (figure.percent()?, requests_min(figure));
         let names = (!names.is_empty()).then(|| names.join(", "))?;
         Some(format!(
-            "p{percent} is judged with at least {least} requests in each run, and is not of {names}"
+            "p{percent} of {names} is not judged: each run needs at least {least} requests"
         ))
     };
     ComparedFigure::ALL.into_iter().filter_map(of_few).collect()

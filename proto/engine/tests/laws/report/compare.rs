@@ -151,9 +151,7 @@ fn a_percentile_of_few_requests_is_not_judged() {
     };
     assert_eq!(compared(20), ([true, true, true], Vec::new()));
     let remark = |percent, least| {
-        format!(
-            "p{percent} is judged with at least {least} requests in each run, and is not of the run"
-        )
+        format!("p{percent} of the run is not judged: each run needs at least {least} requests")
     };
     let of_few = vec![remark(99, 200)];
     assert_eq!(compared(19), ([true, true, false], of_few));
