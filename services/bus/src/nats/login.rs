@@ -115,7 +115,7 @@ fn source(options: &Options, addresses: &[ServerAddr]) -> Source {
     }
 }
 
-/// Whether a login sends its secret, so that whoever can read the connection has it. A credentials
+/// Whether a login sends its secret, so that a reader of the connection has it too. A credentials
 /// file signs a challenge instead.
 pub(super) fn sends_secret(options: &Options, addresses: &[ServerAddr]) -> bool {
     match source(options, addresses) {
