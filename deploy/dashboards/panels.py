@@ -51,6 +51,7 @@ SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 """The server that the variable of the dashboard names."""
 GOOD, FAIR, BAD, NEUTRAL = "green", "orange", "red", "blue"
 GRADES: Final = {"VALID": GOOD, "DEGRADED": FAIR, "INVALID": BAD}
+VERDICTS: Final = {"passed": GOOD, "failed": BAD, "void": BAD, "stopped": FAIR}
 """Colours of certificates."""
 FULL, HALF, QUARTER = 24, 12, 6
 """Widths in columns; a dashboard has 24."""

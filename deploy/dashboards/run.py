@@ -15,6 +15,7 @@ from .panels import (
     GRADES,
     HALF,
     QUARTER,
+    VERDICTS,
     Query,
     dial,
     figure,
@@ -103,7 +104,7 @@ def _state() -> Panels:
             "Verdict",
             "Whether the thresholds held; known once the run has ended.",
             Query(settled("loadpilot_run_verdict", "verdict", is_state=True), "{{verdict}}"),
-            {"passed": GOOD, "failed": BAD},
+            VERDICTS,
         ),
         state(
             "Phase",

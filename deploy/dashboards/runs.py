@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
 
 from .layout import RUN_START, dashboard, runs, scenarios
-from .panels import BAD, FULL, GOOD, GRADES, Query, lines, rows
+from .panels import FULL, GRADES, VERDICTS, Query, lines, rows
 from .queries import (
     FAILED,
     FINISHED,
@@ -82,7 +82,7 @@ def _table() -> Builder[Panel]:
             "p50": [DynamicConfigValue("unit", "s")],
             "p99": [DynamicConfigValue("unit", "s")],
             "certificate": _coloured(GRADES),
-            "verdict": _coloured({"passed": GOOD, "failed": BAD}),
+            "verdict": _coloured(VERDICTS),
         },
     )
 

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use loadpilot_engine::report::cumulative::RunFigures;
 use loadpilot_engine::report::cumulative::buckets::Buckets;
-use loadpilot_events::answers::report::{Certificate, Report, ThresholdResult, Verdict};
+use loadpilot_events::answers::report::{Certificate, Grade, Report, ThresholdResult, Verdict};
+use loadpilot_events::log::ctl::Ending;
 
 /// Prefix of all names.
 pub(super) const PREFIX: &str = "loadpilot";
@@ -63,6 +64,18 @@ pub struct Figures {
 pub(super) struct Judgement {
     pub(super) certificate: Certificate,
     pub(super) verdict: Verdict,
+    pub(super) ending: Option<Ending>,
+}
+
+/// The verdict of a run that is over, as the command prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judged {
+    Passed,
+    Failed,
+    /// The thresholds held, and the certificate is INVALID.
+    Void,
+    /// They held, and the run was cut short.
+    Stopped,
 }
 
 impl Judgement {
@@ -70,6 +83,19 @@ impl Judgement {
         Self {
             certificate: report.certificate,
             verdict: report.verdict,
+            ending: report.run.ending,
+        }
+    }
+
+    pub(super) fn judged(&self) -> Judged {
+        if !self.verdict.passed {
+            Judged::Failed
+        } else if self.certificate.grade == Grade::Invalid {
+            Judged::Void
+        } else if self.ending == Some(Ending::Stopped) {
+            Judged::Stopped
+        } else {
+            Judged::Passed
         }
     }
 

@@ -112,6 +112,7 @@ fn no_figures() -> Figures {
                 thresholds: Vec::new(),
                 reasons: Vec::new(),
             },
+            ending: None,
         },
     }
 }

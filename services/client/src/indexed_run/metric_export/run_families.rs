@@ -5,7 +5,7 @@ use loadpilot_engine::report::cumulative::{Cumulative, TaskTotals};
 use loadpilot_events::answers::report::{Finding, Grade, RunState, ThresholdResult};
 use loadpilot_events::units::Timestamp;
 
-use super::families::{Family, Figures, Labels, Points, Unit, choice, count, seconds};
+use super::families::{Family, Figures, Judged, Labels, Points, Unit, choice, count, seconds};
 use super::legacy_families;
 
 /// Maximum number of characters of an event in words.
@@ -30,6 +30,13 @@ const GRADES: [(Grade, &str); 3] = [
     (Grade::Valid, "VALID"),
     (Grade::Degraded, "DEGRADED"),
     (Grade::Invalid, "INVALID"),
+];
+/// A verdict by its name.
+const VERDICTS: [(Judged, &str); 4] = [
+    (Judged::Passed, "passed"),
+    (Judged::Failed, "failed"),
+    (Judged::Void, "void"),
+    (Judged::Stopped, "stopped"),
 ];
 
 /// A state by its name.
@@ -283,7 +290,7 @@ fn judgement(figures: &Figures) -> Vec<Family> {
         judgement.certificate.findings.iter().map(finding).collect();
     findings.sort_by(|(one, _), (other, _)| one.cmp(other));
     findings.dedup();
-    let passed = is_over.then_some(judgement.verdict.passed);
+    let verdict = is_over.then(|| judgement.judged());
     let thresholds = |value: fn(&ThresholdResult) -> Option<f64>| {
         let rows = judgement.thresholds().iter();
         let points = rows.filter_map(|row| {
@@ -310,9 +317,10 @@ fn judgement(figures: &Figures) -> Vec<Family> {
         ),
         family(
             ("run_verdict", Unit::None),
-            "1 for the verdict of a run that is over.",
+            "1 for the verdict of a run that is over: `void` and `stopped` stand for thresholds that \
+             held in a run that is INVALID or was cut short.",
             &["verdict"],
-            choice("verdict", &[(true, "passed"), (false, "failed")], passed),
+            choice("verdict", &VERDICTS, verdict),
         ),
         family(
             ("threshold_value", Unit::None),

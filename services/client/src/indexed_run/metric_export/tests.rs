@@ -10,6 +10,7 @@ use loadpilot_engine::report::cumulative::{
     CallTotals, Cumulative, OutcomeTotals, RunFigures, TaskTotals,
 };
 use loadpilot_events::answers::report::{Certificate, Grade, RunState, Verdict};
+use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::units::Timestamp;
 use opentelemetry_proto::tonic::collector::metrics::v1::{
@@ -92,6 +93,7 @@ fn figures() -> Figures {
                 thresholds: Vec::new(),
                 reasons: Vec::new(),
             },
+            ending: None,
         },
     }
 }
@@ -316,6 +318,34 @@ fn texts_are_as_their_formats_demand() {
     let plain = text(Format::Text);
     assert!(!plain.contains("EOF") && !plain.contains("UNIT"));
     assert!(plain.contains("# TYPE loadpilot_calls_total counter\n"));
+}
+
+/// Broken if a dashboard shows a run as passed that is INVALID, was cut short or failed.
+#[test]
+fn only_a_complete_and_trusted_run_passed() {
+    let verdict = |passed, grade, ending| {
+        let mut over = figures();
+        over.figures.gauges.ended_at = Some(Timestamp(START_US));
+        over.judgement.verdict.passed = passed;
+        over.judgement.certificate.grade = grade;
+        over.judgement.ending = Some(ending);
+        let bytes = exposition(Format::Text, &[&over], Vec::new());
+        let text = String::from_utf8(bytes).expect("UTF-8");
+        let held = text.lines().filter_map(|line| {
+            let labels = line.strip_prefix("loadpilot_run_verdict{")?;
+            let (_, verdict) = labels.strip_suffix("\"} 1")?.split_once("verdict=\"")?;
+            Some(verdict.to_owned())
+        });
+        held.collect::<Vec<_>>()
+    };
+    for (passed, grade, ending, name) in [
+        (true, Grade::Degraded, Ending::Completed, "passed"),
+        (true, Grade::Invalid, Ending::Stopped, "void"),
+        (true, Grade::Valid, Ending::Stopped, "stopped"),
+        (false, Grade::Invalid, Ending::Stopped, "failed"),
+    ] {
+        assert_eq!(verdict(passed, grade, ending), [name]);
+    }
 }
 
 /// Broken if a native bucket has another place or count in Prometheus's protobuf. A real Prometheus
