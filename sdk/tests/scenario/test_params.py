@@ -118,6 +118,23 @@ def test_code_that_would_hold_a_secret_is_named(compile_text: Compile) -> None:
     assert "code" in compile_text(text.replace("TOKEN}", "7}")).plan
 
 
+def test_rows_with_a_secret_are_not_stored_with_the_plan(compile_text: Compile) -> None:
+    """Broken if the object store of a run holds the value of a secret among the rows of a feed."""
+    text = """
+        from loadpilot import env, feed
+        @scenario(mode="constant")
+        class S(VUser):
+            users = feed([{"name": "ann", "password": env("TOKEN", secret=True)}])
+            @task
+            def t(self, client): client.post("/login", json=next(self.users))
+    """
+    compiled = compile_text(text)
+    assert not any(b"hunter2" in content for content in compiled.bodies.values())
+    (reason,) = compiled.reasons
+    assert reason.what == "a row of self.users holds the value of a secret parameter"
+    assert "code" in compile_text(text.replace('env("TOKEN", secret=True)', '"x"')).plan
+
+
 def test_a_parameter_may_be_an_attribute_of_compiled_code(compile_text: Compile) -> None:
     """Broken if a parameter in the class keeps a scenario in Python, or a secret is in its code."""
     text = """

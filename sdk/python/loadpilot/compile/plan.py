@@ -231,7 +231,8 @@ def _encode(
     bodies: dict[str, bytes] = {}
     if compiler.feeds:
         try:
-            rows = rows_of({name: feeds_of(compiler.cls)[name] for name in compiler.feeds})
+            used = {name: feeds_of(compiler.cls)[name] for name in compiler.feeds}
+            rows = rows_of(used, tasks.secrets)
         except NotCompiledError as refused:
             compiler.reasons.append(Reason(at, refused.what))
             del plan["code"]

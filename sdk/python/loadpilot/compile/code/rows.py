@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...inputs.feeds import Feed
+    from ...request.headers import Secrets
 
 ROWS_MAX = 4_000_000
 """Maximum number of rows of a feed in code, the same as the number of items of a list."""
@@ -23,33 +24,42 @@ DEPTH_MAX = 20
 """Maximum nesting of a row."""
 
 
-def rows_of(feeds: Mapping[str, Feed]) -> bytes:
+def rows_of(feeds: Mapping[str, Feed], secrets: Secrets) -> bytes:
     """Write the rows of feeds, given by attribute, as JSON; raises NotCompiledError.
 
     Rows that stay in their file are left out.
     """
     for name, feed in feeds.items():
-        in_file = file_rows(feed)
-        if in_file is not None:
-            if in_file.file.python_only:
-                reject(None, f"a row of self.{name} {in_file.file.python_only}")
-            continue
-        if len(feed.rows) > ROWS_MAX:
-            reject(None, f"self.{name} has {len(feed.rows):,} rows, the maximum is {ROWS_MAX:,}")
-        # A row of CSV is a dict of text to text.
-        if feed.path is None or feed.path.suffix.lower() != ".csv":
-            for row in feed.rows:
-                if _is_deep(row):
-                    reject(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
-                try:
-                    literal(None, row)
-                except NotCompiledError as refused:
-                    reject(None, f"a row of self.{name} {refused.what}")
+        _check(name, feed, secrets)
     rows = [[] if file_rows(feed) else feed.rows for feed in feeds.values()]
     written = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(written) > FEED_BYTES_MAX:
         reject(None, f"its rows have {len(written):,} bytes, the maximum is {FEED_BYTES_MAX:,}")
     return written
+
+
+def _check(name: str, feed: Feed, secrets: Secrets) -> None:
+    """Refuse a feed with a row that has no exact form in code, or that must not be stored."""
+    in_file = file_rows(feed)
+    if in_file is not None:
+        if in_file.file.python_only:
+            reject(None, f"a row of self.{name} {in_file.file.python_only}")
+        return
+    if len(feed.rows) > ROWS_MAX:
+        reject(None, f"self.{name} has {len(feed.rows):,} rows, the maximum is {ROWS_MAX:,}")
+    # A row of CSV is a dict of text to text.
+    if feed.path is not None and feed.path.suffix.lower() == ".csv":
+        return
+    for row in feed.rows:
+        if _is_deep(row):
+            reject(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
+        try:
+            literal(None, row)
+        except NotCompiledError as refused:
+            reject(None, f"a row of self.{name} {refused.what}")
+    # The file of a feed goes to the agents in Python, too.
+    if feed.path is None and secrets.found_in(feed.rows):
+        reject(None, f"a row of self.{name} holds the value of a secret parameter")
 
 
 def object_reference(content: bytes) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def code_of(
         "tasks": [task for code in codes for task in code["tasks"]],
         "types": [{name: code[name] for name in OWN if name in code} for code in codes],
     }
-    _add_rows(plan, taken, made, common.at)
+    _add_rows(plan, taken, secrets, made, common.at)
     if secrets.found_in(plan["code"]):
         what = "code of scenarios that run together would hold the value of a secret"
         made.problems.append(Problem(common.at, what))
@@ -102,11 +102,13 @@ def _needs_python(part: Part, reasons: Sequence[Reason]) -> Problem:
     return Problem(reasons[0].place, f"{what} compiled; run it alone with --scenario {part.name}")
 
 
-def _add_rows(plan: dict[str, Any], taken: dict[str, Feed], made: MixCode, at: str) -> None:
+def _add_rows(
+    plan: dict[str, Any], taken: dict[str, Feed], secrets: Secrets, made: MixCode, at: str
+) -> None:
     if not taken:
         return
     try:
-        rows = rows_of(taken)
+        rows = rows_of(taken, secrets)
     except NotCompiledError as refused:
         made.problems.append(Problem(at, refused.what))
         return
