@@ -194,6 +194,7 @@ def test_a_killed_run_names_the_command_that_continues_it(
                 gone(below, 10.0)
             reader.sees(f"loadpilot resume {run}")
             expect(reader.page.locator(".name .badge")).to_have_text("killed")
+            expect(reader.page.locator(".verdict strong")).to_have_text("Killed")
             expect(reader.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
             reader.take_screenshots("killed")
             # A stored stop would end the run that is resumed.

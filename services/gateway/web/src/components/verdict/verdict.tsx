@@ -112,6 +112,8 @@ interface VerdictBannerProps {
   report: Judged;
   firstBreachUs: FirstBreachUs;
   marks?: Mark[];
+  /** No process of the run is left. */
+  killed?: boolean;
   onGoTo?: ((us: number) => void) | undefined;
   /** Which part of the run is judged. */
   children?: ComponentChildren;
@@ -120,9 +122,10 @@ interface VerdictBannerProps {
 const MARKS_SHOWN_MAX = 8;
 
 export function VerdictBanner(props: VerdictBannerProps) {
-  const { report, firstBreachUs, marks = [], onGoTo, children } = props;
+  const { report, firstBreachUs, marks = [], killed = false, onGoTo, children } = props;
   const { verdict, certificate, run } = report;
-  const text = verdictSentence(report);
+  const judged = verdictSentence(report);
+  const text: VerdictText = killed ? { ...judged, word: "Killed", tone: "warn" } : judged;
   const first = earliestBreach(verdict, firstBreachUs);
   const quality = isOver(run.state) || invalidReasons(report).length > 0;
   return (

@@ -25,7 +25,7 @@ export function Overview(tab: TabProps) {
   const onGoTo = over ? goTo : undefined;
   return (
     <div class="grid">
-      <VerdictBanner {...{ report, firstBreachUs, marks, onGoTo }}>
+      <VerdictBanner {...{ report, firstBreachUs, marks, onGoTo }} killed={live.killed}>
         <PartLine tab={tab} />
       </VerdictBanner>
       {isNewest && live.snapshot ? (
