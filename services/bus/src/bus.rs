@@ -402,6 +402,11 @@ impl Bus {
         on_each!(self, bus => bus.link())
     }
 
+    /// Why the newest attempt to connect again failed; `None` while connected, and before it.
+    pub fn why_down(&self) -> Option<String> {
+        on_each!(self, bus => bus.why_down())
+    }
+
     /// State of the connection, to wait for a change.
     pub fn watch_link(&self) -> watch::Receiver<Link> {
         on_each!(self, bus => bus.watch_link())

@@ -206,6 +206,10 @@ impl StoredFile {
         *self.link.borrow()
     }
 
+    pub(crate) fn why_down(&self) -> Option<String> {
+        None
+    }
+
     pub(crate) fn watch_link(&self) -> watch::Receiver<Link> {
         self.link.subscribe()
     }

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fastapi.sse import ServerSentEvent
 
 PATIENCE_S = 60.0
+STEPS = ["line", "line", "snapshot", "connection", "read", "read", "cut"]
 
 
 def content(event: ServerSentEvent) -> tuple[str, Any]:
@@ -52,8 +53,8 @@ async def fed(steps: list[str], after: int) -> tuple[list[tuple[str, Any]], int]
             case "snapshot":
                 snapshots += 1
                 followed._take(f'{{"snapshot":{{"n":{snapshots}}}}}')
-            case "unstored":
-                followed._take('{"unstored":"no \\"space\\" left"}')
+            case "unstored" | "connection":
+                followed._take(f'{{"{step}":"no \\"space\\" left"}}')
             case "read":
                 reading = reading or asyncio.ensure_future(anext(view))
             case _:
@@ -81,7 +82,7 @@ def next_after(seen: list[tuple[str, Any]], after: int) -> int:
 
 
 @given(
-    st.lists(st.sampled_from(["line", "line", "snapshot", "read", "read", "cut"]), max_size=40),
+    st.lists(st.sampled_from(STEPS), max_size=40),
     st.integers(0, 5),
 )
 def test_a_watcher_misses_no_line_and_sees_the_newest(steps: list[str], after: int) -> None:

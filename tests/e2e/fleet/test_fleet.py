@@ -67,6 +67,27 @@ def test_one_run_after_another_and_two_at_once(
     assert fleet.token not in output
 
 
+def test_a_command_says_that_nats_is_away_and_back(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a command waits without a word for a server that is away. 10 s."""
+    fleet.coordinator()
+    fleet.agent("a-1")
+    flags = ("--rps", "20", "--duration", "60s", "--external-agents", "1")
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, *flags) as running:
+        assert oracle.wait_count(20, 30.0)
+        fleet.server.kill()
+        fleet.server.end()
+        assert "Connection refused" in running.until("no connection to NATS for 5 s")
+        fleet.start_server()
+        running.until("connected to NATS again after ")
+        running.signal(signal.SIGINT)
+        finished = running.end()
+    assert finished.code == 130, finished.stderr
+    assert finished.stderr.count("connection to NATS") == 1
+    assert finished.report["run"]["ending"] == "stopped"
+
+
 @pytest.mark.slow
 def test_compiled_code_runs_on_agents_without_python(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle

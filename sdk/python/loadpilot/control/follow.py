@@ -125,26 +125,36 @@ class Follower:
 
     def _is_over(self, change: dict[str, Any]) -> bool:
         """Show one change; True when the run is over."""
-        if "sealed" in change:
-            return True
-        if "story" in change:
-            story = change["story"]
-            text = story.get("text") if isinstance(story, dict) else story
-            first, *more = str(text).split("\n")
-            shown = first if self.verbose else shortened(first)
-            if shown is not None:
-                self.view.tell(f"· {shown}")
-            for line in more:
-                self.view.tell(line)
-            return False
-        if "gates" in change:
-            self.view.judge(change["gates"])
-            self._stop_on_breach(change["gates"])
-            return False
-        if "unstored" in change:
-            self.without_log(f"log unavailable: {change['unstored']}")
-            return False
-        snapshot: Snapshot = change["snapshot"]
+        match change:
+            case {"sealed": _}:
+                return True
+            case {"snapshot": snapshot}:
+                return self._show_snapshot(snapshot)
+            case {"story": story}:
+                self._show_story(story)
+            case {"gates": gates}:
+                self.view.judge(gates)
+                self._stop_on_breach(gates)
+            case {"unstored": why}:
+                self.without_log(f"log unavailable: {why}")
+            case {"connection": what}:
+                self.view.tell(what)
+            case _:
+                pass  # A newer coordinator may send more.
+        return False
+
+    def _show_story(self, story: dict[str, Any] | str) -> None:
+        """Show a line of the timeline, or hide it if every normal run has it."""
+        text = story.get("text") if isinstance(story, dict) else story
+        first, *more = str(text).split("\n")
+        shown = first if self.verbose else shortened(first)
+        if shown is not None:
+            self.view.tell(f"· {shown}")
+        for line in more:
+            self.view.tell(line)
+
+    def _show_snapshot(self, snapshot: Snapshot) -> bool:
+        """Show the run as of now; True when it was refused."""
         self._elapsed_secs = snapshot["elapsed_secs"]
         if snapshot["state"] == "refused":
             return True

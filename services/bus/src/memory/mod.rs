@@ -261,6 +261,10 @@ impl Memory {
         *self.connection.link.borrow()
     }
 
+    pub(crate) fn why_down(&self) -> Option<String> {
+        None
+    }
+
     pub(crate) fn watch_link(&self) -> watch::Receiver<Link> {
         self.connection.link.subscribe()
     }

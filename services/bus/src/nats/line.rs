@@ -19,6 +19,8 @@ const ERRORS_MAX: usize = 32;
 #[derive(Debug)]
 pub(super) struct Line {
     link: watch::Sender<Link>,
+    /// Why the newest attempt to connect again failed; `None` while connected.
+    failure: Mutex<Option<String>>,
     errors: Mutex<VecDeque<ReportedError>>,
     /// Number of errors so far; a change wakes the calls that wait.
     reported: watch::Sender<u64>,
@@ -36,6 +38,7 @@ impl Line {
             link: watch::Sender::new(Link::Up {
                 since: Instant::now(),
             }),
+            failure: Mutex::new(None),
             errors: Mutex::new(VecDeque::new()),
             reported: watch::Sender::new(0),
         }
@@ -47,6 +50,10 @@ impl Line {
 
     pub(super) fn watch(&self) -> watch::Receiver<Link> {
         self.link.subscribe()
+    }
+
+    pub(super) fn why_down(&self) -> Option<String> {
+        lock(&self.failure).clone()
     }
 
     /// Refuses while the connection is down: a message would wait in the client and arrive stale.
@@ -62,6 +69,7 @@ impl Line {
         let since = Instant::now();
         match event {
             Event::Connected => {
+                *lock(&self.failure) = None;
                 // The client reports the first connection too, and the link starts as up.
                 self.link.send_if_modified(|link| {
                     let was_down = !link.is_up();
@@ -91,6 +99,7 @@ impl Line {
             }
             Event::ClientError(error) => {
                 tracing::warn!(%error, "no connection to NATS; the next attempt follows");
+                *lock(&self.failure) = Some(error.to_string());
             }
             other => tracing::info!(event = %other, "NATS"),
         }

@@ -98,6 +98,10 @@ impl Nats {
         self.line.watch()
     }
 
+    pub(crate) fn why_down(&self) -> Option<String> {
+        self.line.why_down()
+    }
+
     pub(crate) async fn publish(&self, subject: &str, payload: Bytes) -> Result<(), Fault> {
         self.line.must_be_up()?;
         let sent = self.client.publish(subject.to_owned(), payload).await;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use loadpilot_bus::{Bus, Fault, Step, Stored, Stream, Tail};
+use loadpilot_bus::{Bus, Fault, Link, Step, Stored, Stream, Tail};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::report::live::LiveView;
 use loadpilot_engine::report::timeline;
@@ -46,6 +46,8 @@ const SILENCE_TIMEOUT_MIN: Duration = Duration::from_secs(15);
 const SILENT_TICKS: u32 = 3;
 /// Timeout of the last read of a run that is over: its view must not keep its report waiting.
 const LAST_READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time without a connection after which the reader hears of it: a restarted server is back sooner.
+const OUTAGE_MIN: Duration = Duration::from_secs(5);
 /// Number of bytes of a probe: those of a delta of many tasks, so that an almost full disk fails.
 const PROBE_BYTES: usize = 64 * 1024;
 /// Time to live of a probe.
@@ -63,6 +65,8 @@ pub enum RunUpdate {
     Story(StoryLine),
     /// The server answers but stores nothing of the run, with its reason; it may recover.
     Unstored(String),
+    /// The connection to the server is lost or there again, as a sentence; following goes on.
+    Connection(String),
     /// The run is over (sealed or refused); nothing follows.
     Sealed(bool),
     /// The log cannot be followed any more; nothing follows.
@@ -183,6 +187,8 @@ struct Follower {
     stored_at: Instant,
     /// At most one probe; its result is the fault that keeps the server from storing, if any.
     probes: JoinSet<Option<Fault>>,
+    /// Begin of the outage that the reader knows of.
+    known_outage: Option<Instant>,
 }
 
 impl Follower {
@@ -216,6 +222,7 @@ impl Follower {
             data_fails: None,
             stored_at: Instant::now(),
             probes: JoinSet::new(),
+            known_outage: None,
         })
     }
 
@@ -251,7 +258,7 @@ impl Follower {
                 Some(probe) = self.probes.join_next() => self.on_probe(probe.ok().flatten()),
                 _ = clock.tick() => {
                     self.probe();
-                    self.snapshot().into_iter().collect()
+                    self.connection().into_iter().chain(self.snapshot()).collect()
                 }
             };
             for update in updates {
@@ -379,6 +386,29 @@ impl Follower {
             RunUpdate::Unstored(format!("{what} stores nothing else: {fault}"))
         };
         unstored.map(update).into_iter().collect()
+    }
+
+    /// Says once that an outage goes on, and once that it is over.
+    fn connection(&mut self) -> Option<RunUpdate> {
+        let what = match (self.bus.link(), self.known_outage) {
+            (Link::Down { since }, None) if since.elapsed() >= OUTAGE_MIN => {
+                let begin = since.into_std();
+                self.known_outage = Some(begin);
+                let why = self.bus.why_down().map(|why| format!(" ({why})"));
+                let why = why.unwrap_or_default();
+                let outage_s = OUTAGE_MIN.as_secs();
+                format!(
+                    "no connection to NATS for {outage_s} s{why}; the figures follow once it is back"
+                )
+            }
+            (Link::Up { since }, Some(begin)) => {
+                self.known_outage = None;
+                let outage = since.into_std().saturating_duration_since(begin);
+                format!("connected to NATS again after {} s", outage.as_secs())
+            }
+            _ => return None,
+        };
+        Some(RunUpdate::Connection(what))
     }
 
     fn snapshot(&self) -> Option<RunUpdate> {

@@ -141,7 +141,10 @@ impl Lines {
                         return Ok(());
                     }
                 }
-                RunUpdate::Story(_) | RunUpdate::Gates(_) | RunUpdate::Unstored(_) => {}
+                RunUpdate::Story(_)
+                | RunUpdate::Gates(_)
+                | RunUpdate::Unstored(_)
+                | RunUpdate::Connection(_) => {}
                 RunUpdate::Sealed(_) => {
                     self.attached.is_over = true;
                     self.is_last = true;
@@ -174,8 +177,8 @@ impl Lines {
                     self.ready.push_back(line(&snapshot))
                 }
                 RunUpdate::Story(_) | RunUpdate::Gates(_) if !self.events => {}
-                RunUpdate::Unstored(reason) if !self.events => {
-                    self.ready.push_back(line(&json!({ "warning": reason })));
+                RunUpdate::Unstored(what) | RunUpdate::Connection(what) if !self.events => {
+                    self.ready.push_back(line(&json!({ "warning": what })));
                 }
                 RunUpdate::Sealed(_) => {
                     self.attached.is_over = true;

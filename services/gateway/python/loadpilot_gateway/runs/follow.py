@@ -31,7 +31,7 @@ WATCH_SECS = 0.5
 """Interval at which a follower looks whether it has watchers."""
 LINGER_SECS = 5.0
 """How long a run is followed after its last watcher left: most reconnect."""
-SNAPSHOT, UNSTORED = '{"snapshot":', '{"unstored":'
+SNAPSHOT, UNSTORED, CONNECTION = '{"snapshot":', '{"unstored":', '{"connection":'
 
 
 class Followed:
@@ -103,6 +103,8 @@ class Followed:
             self.snapshot = (self.snapshot[0] + 1, change[len(SNAPSHOT) : -1])
         elif change.startswith(UNSTORED):
             self.unstored = (self.unstored[0] + 1, change[len(UNSTORED) : -1])
+        elif change.startswith(CONNECTION):
+            return  # The pages learn from the readiness of the gateway that NATS is away.
         else:
             line = json.loads(change)["story"]
             self.lines.append((line["seq"], json.dumps(line, ensure_ascii=False)))
