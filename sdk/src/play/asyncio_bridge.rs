@@ -1,5 +1,5 @@
-//! Coroutines that await more than their client run on an event loop (`loadpilot.play.loop`), which
-//! the firing thread runs as a background task of the scenario.
+//! A coroutine that awaits anything but its client runs on an event loop (`loadpilot.play.loop`).
+//! The firing thread runs that loop as a background task of the scenario.
 //!
 //! The firing thread waits for the loop's file descriptor and timers as for its own I/O. Must never
 //! block in the loop while another user could continue.
@@ -33,7 +33,7 @@ static LOOP_USER: Interned = Interned::new("loadpilot.play.loop", "LoopUser");
 /// The event loop of a scenario.
 pub(super) struct EventLoop {
     event_loop: Py<PyAny>,
-    /// Wakes the loop: a user began a part on it, or an operation completed.
+    /// Notified when the loop has work: a user began a part on it, or an operation completed.
     stirred: Rc<Notify>,
     /// Message about code that blocked the other users, reported with the next part that ends.
     blocked: Rc<Cell<Option<String>>>,
@@ -180,8 +180,8 @@ impl LoopUser {
         Ok(Some(error.map(PyErr::from_value)))
     }
 
-    /// The new concurrent requests of the part, if any, and the number of operations they belong
-    /// to.
+    /// The new concurrent requests of the part, if any, and the number of operations that they
+    /// belong to.
     pub(super) fn take_operations(&mut self, py: Python<'_>) -> PyResult<(Option<Operation>, i64)> {
         let operations = self.user.bind(py).call_method0("take_operations")?;
         let operations: Vec<(u64, Bound<'_, PyAny>)> = operations.extract()?;

@@ -31,7 +31,7 @@ static AWAITABLE: Interned = Interned::new("loadpilot.play.awaitable", "perform"
 pub(crate) struct PyClient {
     /// Encoding, cookies, redirects.
     conversation: Py<PyAny>,
-    /// Switches from the user's own stack to the load engine, with an operation.
+    /// Switches from the user's own stack to the load engine and passes it an operation.
     ask: Py<PyAny>,
     /// The same for coroutines on an event loop, if the scenario has one.
     pub(super) ask_on_loop: RefCell<Option<Py<PyAny>>>,
@@ -86,7 +86,7 @@ impl PyClient {
         }
     }
 
-    /// Whether requests get cookies or the name of a step beside the arguments of the call.
+    /// Whether requests get cookies or the name of a step in addition to the arguments of the call.
     fn adds_to_requests(&self) -> bool {
         self.has_cookies.get() || self.is_in_step.get()
     }
@@ -167,7 +167,7 @@ impl PyClient {
         }
     }
 
-    /// Sends a request that is made already, or a list of them at a time.
+    /// Sends a prepared request, or a list of prepared requests at the same time.
     fn send<'py>(
         slf: &Bound<'py, Self>,
         requests: Bound<'py, PyAny>,
@@ -308,7 +308,7 @@ impl PyClient {
         }
     }
 
-    /// Sends several requests at a time.
+    /// Sends several requests at the same time.
     fn batch<'py>(
         slf: &Bound<'py, Self>,
         requests: Bound<'py, PyAny>,

@@ -1,6 +1,6 @@
-//! The user whose Python code the firing thread executes, and the functions by which that code
-//! draws, reads feed rows and adds to metrics. Between two stretches of code, and on other threads,
-//! there is no current user.
+//! The user whose Python code the firing thread executes, and the functions with which that code
+//! draws, reads feed rows and adds to metrics. There is no current user between two stretches of
+//! code, or on other threads.
 //!
 //! Tasks of an event loop set and clear the current user themselves (`loadpilot.play.loop`).
 

@@ -10,8 +10,8 @@
 //! - [`player`]: hooks that the command plays itself.
 //! - [`rehearsal`]: users without a run, for tests.
 //!
-//! All of it runs on the one thread that plays a scenario; between two requests no Python runs but
-//! the user's own.
+//! All of it runs on the one thread that plays a scenario. Between two requests, the user's code is
+//! the only Python that runs.
 
 mod asyncio_bridge;
 mod client;

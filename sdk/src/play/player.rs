@@ -51,7 +51,7 @@ impl Scripting for LoadedScenario {
         Interpreter.unpark();
     }
 
-    /// Collects reference cycles of users, whose stacks belong to this thread.
+    /// Collects reference cycles of users: their stacks belong to this thread.
     fn tidy(&self) {
         Python::attach(|py| {
             let collected = py.import("gc").and_then(|gc| gc.call_method0("collect"));
@@ -202,7 +202,7 @@ impl PyPlayer {
     }
 }
 
-/// Opens sealed states with their key: what all users share, and the state of each.
+/// Opens sealed states with their key: the state that all users share, and the state of each user.
 #[pyfunction]
 pub(crate) fn open_states(sealed: &[u8], key: &str) -> PyResult<(String, Option<Vec<String>>)> {
     let opened = States::open(sealed, key);

@@ -2,7 +2,7 @@
 //! sent.
 //!
 //! Python and compiled code have the same interface here as on a firing thread, so that a test can
-//! compare them.
+//! compare the two.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub(crate) struct PyRehearsedUser {
     user: Box<dyn User>,
 }
 
-/// The next operation of a user: `sends` method, path, headers, body, timeout in µs and name; or
-/// several of these in a `batch`; or `rests_us`, a sleep in µs; or the end of the part, with
+/// The next operation of a user. One of: `sends` with method, path, headers, body, timeout in µs
+/// and name; a `batch` of several of these; `rests_us`, a sleep in µs; or the end of the part, with
 /// `check` (whether it passed, and its error), `raised`, and its metric samples as text.
 #[pyclass(name = "Wanted", module = "loadpilot._native", frozen, get_all)]
 pub(crate) struct PyWanted {

@@ -202,7 +202,7 @@ impl PyUser {
         Ok(next)
     }
 
-    /// The user sends a request: the response before is not its last.
+    /// Forgets the last response, because the user sends another request.
     fn note_request(&mut self, py: Python<'_>) {
         self.last = None;
         if self.coroutine.is_some() {
@@ -245,7 +245,7 @@ impl PyUser {
         })
     }
 
-    /// On the loop: the end of the part, or its next operation, if any.
+    /// On the event loop: the end of the part, or its next operation, if there is one.
     fn poll_loop(&mut self, py: Python<'_>) -> PyResult<Option<Operation>> {
         let Some(on_loop) = &mut self.on_loop else {
             return Ok(Some(self.ended(py, None)));
@@ -376,8 +376,8 @@ fn throw<'py>(coroutine: &Bound<'py, PyAny>, error: &PyErr) -> PyResult<Sent<'py
 /// Number of bytes between the engine's stack and those of users.
 const STACK_GAP_BYTES: usize = 64 << 10;
 
-/// Runs `work` further down the stack. The stack of a user begins where its first part was begun,
-/// and a switch saves what of the engine's stack lies below that.
+/// Runs `work` further down the stack. The stack of a user begins at the depth at which its first
+/// part began, and a switch saves the bytes of the engine's stack below that depth.
 #[inline(never)]
 fn below_engine_stack<T>(work: impl FnOnce() -> T) -> T {
     let mut gap = [MaybeUninit::<u8>::uninit(); STACK_GAP_BYTES];

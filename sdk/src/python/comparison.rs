@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use super::errors::refused;
 use super::values::json;
 
-/// The parts of a results file: the whole run in one part.
+/// The parts of a results file: one part that is the whole run.
 #[pyfunction]
 pub(super) fn parts_of_report(py: Python<'_>, report_json: &str) -> PyResult<String> {
     let report: Report = read(py, "the report", report_json)?;
@@ -43,7 +43,7 @@ pub(super) fn search_settings(py: Python<'_>, settings_json: &str) -> PyResult<S
     Ok(settings_text(&settings))
 }
 
-/// The probe of a search that a run is.
+/// The probe that a run is in its search.
 #[pyfunction]
 pub(super) fn search_probe(py: Python<'_>, report_json: &str) -> PyResult<String> {
     let report: Report = read(py, "the report", report_json)?;

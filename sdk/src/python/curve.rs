@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use super::errors::{Fault, refused};
 use super::values::json;
 
-/// The arrivals of each second that a file says, in millionths.
+/// The arrivals of each second in a recording, in millionths of an arrival.
 #[pyfunction]
 pub(super) fn read_curve(py: Python<'_>, path: &str) -> PyResult<Vec<u64>> {
     let read = py.detach(|| counts(path));
@@ -44,7 +44,8 @@ pub(super) fn profile_peak(profile_json: &str) -> PyResult<u64> {
     Ok(profile.peak().0)
 }
 
-/// Reads a file line by line; no line is longer in memory than is needed to refuse it.
+/// Reads a file line by line. Of a line that is too long, it reads only as much as is needed to
+/// refuse it.
 fn counts(path: &str) -> std::io::Result<Result<Vec<u64>, replay::Misread>> {
     let mut file = BufReader::new(File::open(path)?);
     let mut recording = Recording::default();

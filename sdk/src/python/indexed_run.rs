@@ -17,7 +17,7 @@ use super::values::json;
 use crate::indexed_run::metric_export::{self, Exporter, Figures, Format, System};
 use crate::indexed_run::{IndexedRun, parse_query};
 
-/// A percentile of stored histograms together; None when all are empty.
+/// A percentile over several stored histograms, merged; None when all are empty.
 #[pyfunction]
 pub(super) fn percentile_of(stored: Vec<String>, percent: f64) -> PyResult<Option<u64>> {
     if !(percent > 0.0 && percent <= 100.0) {
@@ -29,7 +29,8 @@ pub(super) fn percentile_of(stored: Vec<String>, percent: f64) -> PyResult<Optio
     percentile.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// The points that an OTLP server did not take of a message, and why; None when it took all.
+/// Number of points of a message that an OTLP server rejected, and its reason; None when it
+/// accepted all.
 #[pyfunction]
 pub(super) fn otlp_rejected(body: &[u8]) -> Option<(u64, String)> {
     let rejected = metric_export::rejected(body)?;
@@ -40,8 +41,8 @@ pub(super) fn otlp_rejected(body: &[u8]) -> Option<(u64, String)> {
 #[pyclass(name = "MetricFigures", module = "loadpilot._native", frozen)]
 pub(super) struct PyMetricFigures(Figures);
 
-/// Writes the figures of runs in the form that a scrape accepts: media type and body.
-/// With the JSON of a gateway's own figures those come first.
+/// Writes the figures of runs in a format that the scraper accepts; returns media type and body.
+/// With the JSON of a gateway's own figures, those come first.
 #[pyfunction]
 #[pyo3(signature = (accept, runs, gateway_json = None))]
 pub(super) fn exposition<'py>(
@@ -60,9 +61,9 @@ pub(super) fn exposition<'py>(
     Ok((format.content_type(), PyBytes::new(py, &body)))
 }
 
-/// Keeps all threads to one arena of glibc's malloc. By default each thread has an arena of its
-/// own, which keeps what the thread has freed: an eighth of the memory of a command that reads a
-/// day's run. Must never be called by an agent, whose threads would wait for each other.
+/// Restricts all threads to one arena of glibc's malloc. By default each thread has an arena of its
+/// own, which keeps the memory that the thread has freed: an eighth of the memory of a command that
+/// reads a day's run. Must never be called by an agent, whose threads would wait for each other.
 #[pyfunction]
 pub(super) fn use_one_malloc_arena() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -72,8 +73,8 @@ pub(super) fn use_one_malloc_arena() {
     }
 }
 
-/// Returns memory that was freed to the system. While a run is read much is freed, and what follows
-/// allocates in larger pieces, which do not fit in between.
+/// Returns freed memory to the system. Reading a run frees much memory in small pieces; later
+/// allocations are larger and do not fit into those gaps.
 pub(super) fn return_free_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: takes no pointer, and leaves all memory in use as it is.
@@ -94,7 +95,7 @@ fn latency_kind(uncorrected: bool) -> LatencyKind {
 pub(super) struct PyReading {
     runtime: Arc<Runtime>,
     indexed: Arc<Mutex<IndexedRun>>,
-    /// What exported metrics keep from one message to the next.
+    /// State of the exported metrics between two messages.
     exported: std::sync::Mutex<Exported>,
 }
 

@@ -12,7 +12,7 @@ use super::errors::failed;
 use super::values::json;
 use crate::server_address::{ServerAddress, read_account};
 
-/// Attributes of `loadpilot.control.nats_settings.Server`, which explains them.
+/// The attributes of `loadpilot.control.nats_settings.Server`; that class documents them.
 #[derive(FromPyObject)]
 pub(super) struct Server {
     url: String,
@@ -66,8 +66,8 @@ pub(super) fn account(py: Python<'_>, server: Server) -> PyResult<String> {
     json(&report.map_err(|error| failed(py, &error))?)
 }
 
-/// What is wrong with a domain or a prefix of the JetStream API: flag, rule and value; None if
-/// nothing is.
+/// Checks a domain or a prefix of the JetStream API; returns the first problem as flag, rule and
+/// value, or None.
 #[pyfunction]
 #[pyo3(signature = (domain, prefix))]
 pub(super) fn wrong_api_prefix(
@@ -106,7 +106,8 @@ pub(super) fn new_nats_key(kind: &str) -> PyResult<(String, String)> {
     Ok((seed, key.public()))
 }
 
-/// Kind and public half of the key with this seed; `ValueError` for another text, unquoted.
+/// Kind and public half of the key with this seed; `ValueError` for any other text, which the error
+/// does not quote.
 #[pyfunction]
 pub(super) fn nats_key(seed: &str) -> PyResult<(&'static str, String)> {
     let key = NatsKey::from_seed(seed);
@@ -120,7 +121,7 @@ pub(super) fn nats_key(seed: &str) -> PyResult<(&'static str, String)> {
     Ok((kind, key.public()))
 }
 
-/// The signature of a text by the key with this seed; `ValueError` for a text that is no seed.
+/// The signature of a text by the key with this seed; `ValueError` if the seed is not valid.
 #[pyfunction]
 pub(super) fn sign_with_nats_key(seed: &str, text: &[u8]) -> PyResult<Vec<u8>> {
     let key = NatsKey::from_seed(seed);

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use super::errors::{invalid, refused};
 use super::values::json;
 
-/// All problems of a plan, with a seed also those that it has with that one, as a JSON list.
+/// All problems of a plan as a JSON list; with a seed also the problems that arise with that seed.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed=None))]
 pub(super) fn check_plan(plan_json: &str, seed: Option<u64>) -> PyResult<String> {
@@ -62,7 +62,7 @@ pub(super) fn facts(plan: &Plan, workload: &Workload) -> serde_json::Value {
     })
 }
 
-/// The feed that ends the run, in words; null without one.
+/// The feed whose rows end the run early, as a sentence; null without one.
 fn rows_end(plan: &Plan, workload: &Workload) -> Option<String> {
     let feed = plan.feeds().get(workload.rows_end()?.feed)?;
     let whole = units::format_duration(workload.pace().duration_us());

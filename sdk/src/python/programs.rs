@@ -6,14 +6,14 @@ use pyo3::prelude::*;
 
 use crate::play::Interpreter;
 
-/// What a program says of its build: version, commit and build profile.
+/// Build information of a program: version, commit and build profile.
 #[pyfunction]
 #[pyo3(signature = (commit=None))]
 pub(super) fn build_text(commit: Option<&str>) -> String {
     loadpilot_events::build_text(commit)
 }
 
-/// Runs a coordinator; returns the exit code. `commit` is what `--version` says.
+/// Runs a coordinator; returns the exit code. `commit` is the commit that `--version` prints.
 #[pyfunction]
 #[pyo3(signature = (argv, commit=None))]
 pub(super) fn coordinator_main(py: Python<'_>, argv: Vec<String>, commit: Option<&str>) -> i32 {
@@ -21,7 +21,7 @@ pub(super) fn coordinator_main(py: Python<'_>, argv: Vec<String>, commit: Option
     py.detach(|| loadpilot_coordinator::main_from([program].into_iter().chain(argv), commit))
 }
 
-/// Runs an agent; returns the exit code. `commit` is what `--version` says.
+/// Runs an agent; returns the exit code. `commit` is the commit that `--version` prints.
 #[pyfunction]
 #[pyo3(signature = (argv, commit=None))]
 pub(super) fn agent_main(py: Python<'_>, argv: Vec<String>, commit: Option<&str>) -> i32 {

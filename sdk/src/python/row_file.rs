@@ -52,7 +52,7 @@ impl PyRowFile {
         usize::try_from(self.file.rows()).unwrap_or(usize::MAX)
     }
 
-    /// The row at an index, from 0: of CSV a dict, of JSON lines the text of its line.
+    /// The row at an index, from 0: a dict for CSV, the text of the line for JSON lines.
     fn row(&self, py: Python<'_>, place: u64) -> PyResult<Py<PyAny>> {
         let cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
         match cursor.row(place).map_err(PyOSError::new_err)? {
@@ -77,7 +77,7 @@ impl PyRowFile {
         &self.file.content().sha256
     }
 
-    /// Why compiled code has no form for one of its rows; `None` if it has.
+    /// Why compiled code cannot represent one of the rows; `None` if it can represent all.
     #[getter]
     fn python_only(&self) -> Option<&'static str> {
         self.file.contents().python_only

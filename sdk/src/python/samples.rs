@@ -33,7 +33,7 @@ struct State {
     begun: bool,
 }
 
-/// Reads the name of a form of text.
+/// Reads the name of a text format.
 pub(super) fn form(name: &str) -> PyResult<SampleText> {
     match name {
         "table" => Ok(SampleText::Table),

@@ -55,7 +55,7 @@ impl PySession {
     }
 }
 
-/// What is kept beside a plan.
+/// Content that belongs to a plan and is stored separately from it.
 #[derive(FromPyObject)]
 enum Beside {
     Content(PyBackedBytes),
@@ -399,7 +399,7 @@ impl PySession {
     }
 }
 
-/// What a view wants of a run.
+/// The settings of a live view.
 fn detail(interval_secs: f64, gates: bool, hold: bool) -> PyResult<Detail> {
     let snapshot_interval = seconds("interval_secs", interval_secs)?;
     if snapshot_interval.is_zero() {

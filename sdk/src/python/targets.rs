@@ -1,4 +1,4 @@
-//! Targets that this machine may connect to for its own user.
+//! Targets to which a user's own machine may connect.
 //!
 //! Must never decide which addresses are open: `loadpilot_engine::check::target_policy` does.
 
@@ -51,7 +51,7 @@ pub(super) fn ownership_token(
 /// The policy that also opens `allowed`.
 pub(crate) fn target_policy(py: Python<'_>, allowed: &[String]) -> PyResult<TargetPolicy> {
     let policy = TargetPolicy::local().allow("--allow-target", allowed.iter().map(String::as_str));
-    // The command is its user's own: what a proxy reaches is open to them.
+    // The command runs for its own user, who may reach everything behind a proxy.
     let policy = policy.map(TargetPolicy::with_proxies);
     policy.map_err(|problems| refused(py, &Refusal { problems }))
 }

@@ -1,7 +1,7 @@
 //! A local stack that other machines may connect to: its address, certificate and token. It never
 //! listens without one of them.
 //!
-//! Authority and token belong to the folder of the log and outlive a stack, so that agents which
+//! Authority and token belong to the folder of the log and outlive a stack, so that agents that
 //! have them can join the next run. Must never write a key that other users may read.
 
 use std::fs;

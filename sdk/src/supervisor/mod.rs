@@ -61,8 +61,8 @@ pub fn main(argv: Vec<OsString>) -> i32 {
             return End::Refused as i32;
         }
     };
-    // SAFETY: setsid takes no pointer and touches no memory. It fails only when this process leads
-    // its group already, which is what is wanted.
+    // SAFETY: setsid takes no pointer and touches no memory. It fails only when this process
+    // already leads its group, which is the state that is needed.
     unsafe { libc::setsid() };
     supervise(config, std::io::stdin(), std::io::stdout()) as i32
 }

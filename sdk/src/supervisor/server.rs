@@ -21,19 +21,20 @@ use super::listen::{Listen, Open};
 /// Line of the server when it accepts clients, after JetStream's recovery.
 const READY: &[u8] = b"Server is ready";
 
-/// Text before the reason in the server's line about a failed write to disk. From then until its
-/// restart the stream stores nothing, and publishers get no acknowledgement.
+/// Text before the reason in the server's line about a failed write to disk. From that line on
+/// until its restart, the server stores nothing in the stream and acknowledges nothing to
+/// publishers.
 const WRITE_ERROR: &str = "critical write error: ";
 
 /// Maximum bytes of the server's output that are stored.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 
-/// Maximum bytes that JetStream may reserve on disk: twice all assets of a log with their limits,
-/// which follow the free disk already.
+/// Maximum bytes that JetStream may reserve on disk: twice the sum of all assets of a log at their
+/// limits. Those limits already follow the free disk space.
 const STORE_BYTES_MAX: u64 = 8 << 30;
 
-/// Maximum bytes that JetStream may reserve in memory, for the server itself: all assets are on
-/// disk.
+/// Maximum bytes that JetStream may reserve in memory. Only the server itself needs memory: all
+/// assets are on disk.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;
 
 /// Number of bytes of a child's output to show when it fails.

@@ -405,7 +405,7 @@ impl Stack {
         let workers = |name| name != ChildName::Server;
         self.signal(workers, signal);
         self.wait_for(workers, &mut timeout, inputs).await;
-        // Before the server ends: a reader that comes now waits for the folder.
+        // Removed before the server ends: a reader that connects now then waits for the folder.
         self.folder.remove_stack_files();
         self.signal(|_| true, libc::SIGTERM);
         self.wait_for(|_| true, &mut timeout, inputs).await;
