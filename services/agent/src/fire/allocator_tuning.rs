@@ -1,14 +1,15 @@
 //! Freed memory: some MiB stay with the process, the rest goes back to the system.
 //!
-//! By itself, glibc returns only what lies at the end of a heap, where some small allocation always
-//! remains: after a burst of 6,000 calls 20 MiB stayed with the process unused. What a delta takes
-//! for a moment, in contrast, glibc returns and faults in anew a second later.
+//! By default, glibc returns only memory at the end of a heap, where some small allocation always
+//! remains: after a burst of 6,000 calls 20 MiB stayed unused with the process. The memory that a
+//! delta needs for a moment, in contrast, glibc returns at once, and a second later the process
+//! faults it in again.
 
 /// Freed bytes that the allocator keeps. A delta needs some hundred KiB for each histogram.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const AT_HAND_BYTES: i32 = 4 << 20;
-/// Minimum size of an allocation with a mapping of its own. The value is glibc's default, which the
-/// other setting would switch off.
+/// Minimum size of an allocation with a mapping of its own. The value is glibc's default; the other
+/// setting would otherwise switch it off.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const MAPPED_BYTES: i32 = 1 << 20;
 
@@ -29,8 +30,8 @@ pub(crate) fn tune_allocator() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn tune_allocator() {}
 
-/// Returns unused memory to the system, on a blocking thread of the runtime: it takes some ms, in
-/// which a firing thread hardly ever allocates.
+/// Returns unused memory to the system. It runs on a blocking thread of the runtime, because it
+/// takes some ms; a firing thread hardly ever allocates meanwhile.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn trim() {
     tokio::task::spawn_blocking(|| {
@@ -62,7 +63,7 @@ mod tests {
         usage.ru_minflt
     }
 
-    /// Broken if what a delta takes each second were given back and faulted in each time.
+    /// Broken if the memory that a delta needs each second is returned and faulted in each time.
     #[test]
     fn what_is_taken_again_and_again_stays_at_hand() {
         const ROUNDS: i64 = 50;

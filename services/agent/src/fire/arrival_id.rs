@@ -6,7 +6,7 @@ use loadpilot_engine::tally::RowKey;
 
 use crate::fire::clock::MonoTime;
 
-/// Identity of an arrival within its run; what it is counted under is its row key.
+/// Identity of an arrival within its run. Its row key determines where it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalId {
     /// The n-th arrival of the plan's schedule.
@@ -46,6 +46,6 @@ pub(crate) struct Arrival {
     pub due: MonoTime,
     /// When the pacer reached it.
     pub reached: MonoTime,
-    /// Number of the session of its user's place; `None` where users stay for the whole run.
+    /// Number of the session of its user's place; `None` where each user stays for the whole run.
     pub session: Option<u32>,
 }

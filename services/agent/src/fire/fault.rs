@@ -5,7 +5,7 @@ use loadpilot_events::refusal::Problem;
 /// Why a core cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// A part of the plan cannot be put on the wire. The check of the plan should have refused it.
+    /// A part of the plan cannot be sent. The plan check should have refused it.
     #[error("{field}: must be {rule}")]
     Unsendable {
         /// Path of the field in the plan.

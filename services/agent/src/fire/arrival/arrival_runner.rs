@@ -52,7 +52,7 @@ pub(crate) struct ArrivalRunner<W> {
     /// Coordinator's clock at due 0.
     start: Cell<Timestamp>,
     stopped: Cell<Option<DropReason>>,
-    /// Nothing is dispatched after its end, even without a stop.
+    /// Nothing is dispatched after the end of the lease, even without a stop.
     lease: Lease,
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so the counts are wrong.
@@ -60,7 +60,7 @@ pub(crate) struct ArrivalRunner<W> {
     pub(crate) failures: RefCell<FailureExamples>,
     /// Requests in a file, of which each arrival sends one.
     rows: Option<RequestRows>,
-    /// By user: the session of its last arrival.
+    /// For each user, the session of its last arrival.
     sessions: RefCell<BTreeMap<u32, u32>>,
 }
 
@@ -130,13 +130,13 @@ impl<W: Wire> ArrivalRunner<W> {
         &self.wire
     }
 
-    /// Scratch buffers with a seat for one task of the runtime; must be called on the core's
+    /// Scratch buffers with a seat for one task of the runtime. Must be called on the core's
     /// runtime.
     pub(crate) fn new_scratch(&self) -> Scratch {
         Scratch::new(self.recorder.take_seat())
     }
 
-    /// Further buffers like `scratch`, for a request at the same time.
+    /// Scratch buffers for a request that runs at the same time as the one of `scratch`.
     pub(crate) fn scratch_for(&self, scratch: &Scratch) -> Scratch {
         match scratch.is_uncounted() {
             true => Scratch::uncounted(),
@@ -191,7 +191,7 @@ impl<W: Wire> ArrivalRunner<W> {
         self.recorder.dropped(arrival.key, reason);
     }
 
-    /// Rows since the last harvest, and up to where the ring holds what is in them.
+    /// Rows since the last harvest, and the watermark up to which the ring holds their records.
     ///
     /// # Panics
     /// An arrival's task panicked: the rows would lack its calls.
@@ -200,17 +200,17 @@ impl<W: Wire> ArrivalRunner<W> {
         (self.tally.borrow_mut().take(), self.recorder.end_epoch())
     }
 
-    /// What was taken up to `mark` is in a delta.
+    /// The records up to `mark` are in a delta: the ring may reuse their space.
     pub(crate) fn close(&self, mark: Watermark) {
         self.recorder.close(mark);
     }
 
-    /// Guard of each task that performs arrivals: tokio would only end a task that panics.
+    /// Guard of each task that performs arrivals. Without it, a panic would only end the task.
     pub(crate) fn guard(&self) -> PanicGuard<'_> {
         PanicGuard(&self.panicked)
     }
 
-    /// Performs an arrival's task, call by call; gives the end of the last one.
+    /// Performs an arrival's task, call by call; returns the end of the last call.
     pub(crate) async fn perform(
         &self,
         arrival: &Arrival,
@@ -281,8 +281,8 @@ impl<W: Wire> ArrivalRunner<W> {
         begin.due
     }
 
-    /// Counts the session of an arrival, if it is the first of it; gives whether its user takes the
-    /// place of another.
+    /// Counts the session of an arrival, if the arrival is the first of that session; returns
+    /// whether the user takes the place of another user.
     pub(crate) fn begin_session(&self, arrival: &Arrival) -> bool {
         let (Some(session), ArrivalId::Iteration { user, .. }) = (arrival.session, arrival.id)
         else {
@@ -298,13 +298,13 @@ impl<W: Wire> ArrivalRunner<W> {
         follows
     }
 
-    /// Counts a started arrival that ended and did not go well.
+    /// Counts a started arrival that has ended with an error.
     pub(crate) fn task_error(&self, arrival: &Arrival) {
         self.tally.borrow_mut().task_error(arrival.key);
         self.recorder.task_error(arrival.key);
     }
 
-    /// Performs one call from dispatch to its end; gives its outcome and its end.
+    /// Performs one call from dispatch to its end; returns its outcome and its end.
     async fn call(
         &self,
         order: &Order<'_>,
@@ -332,7 +332,7 @@ impl<W: Wire> ArrivalRunner<W> {
         (ended.outcome, end)
     }
 
-    /// What is counted of a call.
+    /// The figures of a call that the tally counts.
     pub(crate) fn call_end(
         arrival: &Arrival,
         order: &Order<'_>,
@@ -373,7 +373,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// One exchange, until it ends by itself, by a time-out or with the run.
+    /// One exchange, until it ends by itself, by a time-out or because the run ends.
     pub(crate) async fn exchange(
         &self,
         order: &Order<'_>,
@@ -382,7 +382,8 @@ impl<W: Wire> ArrivalRunner<W> {
         call_timer: &mut CallTimer,
         is_counted: bool,
     ) -> ExchangeEnd {
-        // A request without an arrival, such as a user's clean-up, is sent all the same.
+        // A request without an arrival, such as one of a user's clean-up, is sent even after a
+        // cancel.
         let is_cancelled = || is_counted && self.cancelled.get();
         if is_cancelled() {
             return ExchangeEnd::without(Outcome::Cancelled, None);

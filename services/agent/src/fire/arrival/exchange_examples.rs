@@ -1,5 +1,5 @@
-//! Reports exchanges as text: of the first arrivals where that was requested, and the first of each
-//! call that failed.
+//! Reports exchanges as text: those of the first arrivals, if requested, and the first failed ones
+//! of each call.
 
 use loadpilot_engine::tally::CallEnd;
 use loadpilot_events::limits::FAILURE_LINE_BYTES_MAX;
@@ -13,8 +13,9 @@ use crate::fire::request::program::Call;
 use crate::fire::request::redaction::truncate;
 
 impl<W: Wire> ArrivalRunner<W> {
-    /// Receives the beginning of an answer: of any that is reported as text, or of one that failed.
-    /// An answer that a check will examine may fail whatever its status.
+    /// Buffer for the beginning of an answer that may be reported as text: any answer of a debugged
+    /// arrival, else only one that failed. An answer that a check will examine may fail whatever
+    /// its status.
     pub(crate) fn shown(&self, arrival: &Arrival, call: u16, is_checked: bool) -> ResponseHead {
         ResponseHead::new(match self.is_debugged(arrival) {
             true => Shown::Any,
@@ -22,7 +23,7 @@ impl<W: Wire> ArrivalRunner<W> {
         })
     }
 
-    /// Reports an exchange as text, if requested or as an example of a call that failed. `id`: the
+    /// Reports an exchange as text, if requested or as an example of a failed call. `id` is the
     /// value of its id header; empty without one.
     pub(crate) fn record_shown(
         &self,

@@ -5,7 +5,7 @@
 //! - [`pacer`]: releases arrivals when they are due.
 //! - [`slots`]: limits arrivals in flight, and queues the others.
 //! - [`arrival_runner`]: performs and counts the calls of an arrival.
-//! - [`exchange_examples`]: reports exchanges as text, such as the first that failed.
+//! - [`exchange_examples`]: reports exchanges as text, such as the first failed ones.
 //! - [`redirects`]: follows redirects within a call.
 //! - [`users`]: virtual users whose tasks run in Python.
 

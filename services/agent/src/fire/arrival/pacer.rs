@@ -1,7 +1,7 @@
-//! The pacer: releases every arrival when it is due, not before and hardly after.
+//! The pacer: releases every arrival when it is due, never earlier and with little delay.
 //!
-//! It awaits only its timer, its commands and users that may start earlier: no request, no lock and
-//! no queue of the target may delay an arrival.
+//! It awaits only its timer, its commands and the wake-up of users that start earlier. No request,
+//! no lock and no queue of the target may delay an arrival.
 
 use std::io;
 use std::rc::Rc;
@@ -23,15 +23,16 @@ use crate::fire::clock::timer::Timer;
 use crate::fire::clock::{MonoTime, thread_cpu_us};
 use crate::fire::http::wire::Wire;
 
-/// Maximum number of arrivals released before I/O runs: enough to catch up fast, few enough that
-/// answers wait for at most some tens of µs.
+/// Maximum number of arrivals released before I/O runs: enough to catch up fast, and few enough for
+/// answers to wait some tens of µs at most.
 const BATCH: usize = 64;
 
 /// Time without use after which seats and connections of a burst are released, in µs: an agent's
 /// memory follows its load and not the peak of its run.
 const UNUSED_US: u64 = 60_000_000;
 
-/// Number of released seats and connections from which on the allocator is asked for their memory.
+/// Minimum number of released seats and connections for which the allocator is asked to return
+/// their memory.
 const TRIM_FROM: usize = 256;
 
 /// Commands of the agent to a core.
@@ -61,9 +62,9 @@ pub struct Harvest {
     pub oldest_us: u64,
     /// Maximum lateness of the pacer for its own timer since the last harvest, in µs.
     pub stall_us: u64,
-    /// CPU time of the thread in all, in µs.
+    /// CPU time of the thread in total, in µs.
     pub cpu_us: u64,
-    /// Up to where its ring holds what is in the rows; `None` without a ring.
+    /// Watermark up to which the ring holds the calls in the rows; `None` without a ring.
     pub mark: Option<Watermark>,
     /// Number of calls that found no room in the ring since the last harvest.
     pub unrecorded: u64,
@@ -73,12 +74,12 @@ pub struct Harvest {
 pub(crate) enum Source {
     /// The plan's schedule.
     Schedule(ScheduleCursor),
-    /// Users, for their first iterations; the next ones follow by themselves.
+    /// Users. The pacer releases their first iterations; the next ones follow without it.
     Users(Rc<ClosedLoop>),
 }
 
 impl Source {
-    /// When something is to be released next, in µs after the start.
+    /// When the next arrival is to be released, in µs after the start.
     fn next_us(&self) -> Option<u64> {
         match self {
             Self::Schedule(cursor) => Some(cursor.head()?.due_us),
@@ -86,7 +87,8 @@ impl Source {
         }
     }
 
-    /// The length of the run in µs; a change of the rate may move the end that a feed gives it.
+    /// The length of the run in µs. A feed can end a run early; a change of the rate moves that
+    /// end.
     fn duration_us(&self) -> u64 {
         match self {
             Self::Schedule(cursor) => cursor.duration_us(),
@@ -94,7 +96,7 @@ impl Source {
         }
     }
 
-    /// Waits until that is earlier without a command.
+    /// Waits until [`Self::next_us`] becomes earlier for another reason than a command.
     async fn earlier(&self) {
         match self {
             Self::Schedule(_) => std::future::pending().await,
@@ -111,9 +113,9 @@ pub(crate) struct Pacer<W> {
     armed: Option<MonoTime>,
     stopped_at: Option<MonoTime>,
     stall_us: u64,
-    /// Seats and connections whose memory the allocator may still keep.
+    /// Number of released seats and connections whose memory the allocator may still hold.
     released: usize,
-    /// Rows of a harvest whose reader is gone.
+    /// Rows of a harvest whose receiver is gone.
     unclaimed: Rows,
     unclaimed_unrecorded: u64,
 }
@@ -150,7 +152,8 @@ impl<W: Wire> Pacer<W> {
                 self.stop(reason);
             }
             let more = self.release_batch();
-            // One moment for both: an end between them would be seen by neither.
+            // One reading of the clock for both calls: with two readings, neither call would see an
+            // end between them.
             let now = MonoTime::now();
             self.slots.drop_expired(now);
             self.update_pacing_done(now);
@@ -197,7 +200,7 @@ impl<W: Wire> Pacer<W> {
                 });
             }
             Command::Harvest(reply) => {
-                // When the reader is gone, the rows stay for the next harvest.
+                // When the receiver is gone, the rows stay for the next harvest.
                 let harvest = self.harvest();
                 if let Err(unwanted) = reply.send(harvest) {
                     self.unclaimed = unwanted.rows;
@@ -244,7 +247,8 @@ impl<W: Wire> Pacer<W> {
         }
     }
 
-    /// Releases what no arrival has needed since, and at last its memory.
+    /// Releases seats and connections that no arrival has needed since `unused_since`, and later
+    /// their memory.
     fn release_idle(&mut self, unused_since: MonoTime) {
         let count =
             self.slots.release_idle(unused_since) + self.slots.wire().close_idle(unused_since);
@@ -255,7 +259,7 @@ impl<W: Wire> Pacer<W> {
         }
     }
 
-    /// Releases what is due, at most a batch; gives whether there may be more.
+    /// Releases the arrivals that are due, at most a batch; returns whether there may be more.
     fn release_batch(&mut self) -> bool {
         let Some(start) = self.slots.start() else {
             return false;
@@ -296,7 +300,7 @@ impl<W: Wire> Pacer<W> {
         let pacing = self.slots.start().filter(|_| !stopped);
         let next_us = self.source.next_us();
         let next = pacing.map(|start| start.plus_us(next_us.unwrap_or(self.source.duration_us())));
-        // The end of the run needs the timer only while it is ahead.
+        // The end of the run needs the timer only while it lies in the future.
         let ended = next_us.is_none() && next.is_some_and(|at| at <= now);
         let next = next.filter(|_| !ended);
         let wanted = next.into_iter().chain(self.slots.next_expiry()).min();
@@ -314,7 +318,7 @@ impl<W: Wire> Pacer<W> {
     }
 }
 
-/// Releases what is due by now, at most a batch; gives whether there may be more.
+/// Releases the arrivals that are due by now, at most a batch; returns whether there may be more.
 fn release_due<W: Wire>(
     slots: &Rc<Slots<W>>,
     cursor: &mut ScheduleCursor,
@@ -338,8 +342,8 @@ fn release_due<W: Wire>(
             session: None,
         };
         if due.repeated {
-            // It was released under a generation that was fenced before this core knew: never
-            // twice.
+            // It was released under a generation that was fenced before this core knew of that: it
+            // is never sent twice.
             slots.drop_arrival(&arrival, DropReason::Late);
         } else {
             slots.reach(arrival);

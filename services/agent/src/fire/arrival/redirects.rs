@@ -11,10 +11,10 @@ use crate::fire::request::redirect::{RedirectChain, is_redirect};
 use loadpilot_events::plan::connections::Reuse;
 
 impl<W: Wire> ArrivalRunner<W> {
-    /// Sends a request and follows its redirects; gives the status of the last answer.
+    /// Sends a request and follows its redirects; returns the status of the last answer.
     ///
     /// # Errors
-    /// Why no complete answer came.
+    /// The reason why no complete answer came.
     pub(super) async fn send(
         &self,
         order: &Order<'_>,
@@ -53,7 +53,7 @@ impl<W: Wire> ArrivalRunner<W> {
             order.begin_again(now);
             let order = Order {
                 call: &call,
-                // The client that a call stands for keeps its connection between requests.
+                // The client that a call represents keeps its connection between requests.
                 may_reuse: order.may_reuse || self.program.connections.reuse != Reuse::Never,
                 ..*order
             };

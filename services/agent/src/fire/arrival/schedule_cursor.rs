@@ -1,7 +1,7 @@
 //! The arrivals of this core, in order of their due times.
 //!
-//! The core holds shares of the arrivals, each over a stretch of due ticks under one generation.
-//! Must never give the same arrival twice to be sent, however often holds change.
+//! The core holds shares of the arrivals, each over a range of due ticks under one generation. Must
+//! never release the same arrival twice to be sent, however often the holds change.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::RowKey;
 use loadpilot_events::log::assign::Generation;
 
-/// What a core holds over a stretch of due ticks.
+/// One hold of a core: a share of the arrivals over a range of due ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoreHold {
     /// Generation of the assignment.
@@ -21,7 +21,7 @@ pub struct CoreHold {
     pub from_tick: u32,
     /// The first due tick that is no longer held; `None` holds to the end.
     pub until_tick: Option<u32>,
-    /// Which arrivals of those ticks.
+    /// The arrivals of those ticks that belong to this core.
     pub share: Share,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct DueArrival {
     pub due_us: u64,
     /// Its row key.
     pub key: RowKey,
-    /// Whether it was given out before, under a hold that has been replaced.
+    /// Whether it was released before, under a hold that has been replaced.
     pub repeated: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ScheduleCursor {
     workload: Arc<Workload>,
     due_times: DueTimes,
     shares: Vec<HeldShare>,
-    /// Arrivals given out under holds that were replaced.
+    /// Arrivals released under holds that were replaced.
     past: Vec<PastShare>,
     head: Option<DueArrival>,
 }
@@ -58,10 +58,10 @@ pub(crate) struct ScheduleCursor {
 struct HeldShare {
     generation: Generation,
     share: Share,
-    /// Numbers of the arrivals due in its stretch, half open.
+    /// Numbers of the arrivals due in its range, half open.
     first: u64,
     end: u64,
-    /// The next one to give out; at or beyond `end` when there is none.
+    /// Number of the next arrival to release; at or beyond `end` when there is none.
     next: u64,
 }
 
@@ -86,11 +86,11 @@ impl ScheduleCursor {
         }
     }
 
-    /// Replaces all holds. A generation that stays goes on where it was.
+    /// Replaces all holds. A generation that is still there continues where it was.
     ///
     /// A hold that becomes known after its first tick has begun is caught up from that tick on; the
-    /// caller judges lateness. The same holds for a change of the rate: what was given out beyond
-    /// it is not given again.
+    /// caller judges the lateness. The same applies to a change of the rate. Arrivals released
+    /// beyond that change are not released again.
     pub(crate) fn replace(&mut self, holds: Vec<CoreHold>, rates: &[RateChange]) {
         if self.rates != rates {
             self.rates = rates.to_vec();
@@ -112,7 +112,7 @@ impl ScheduleCursor {
         self.head = self.find_head();
     }
 
-    /// The length of the run in µs, by the present rate.
+    /// The length of the run in µs, with the rate changes known so far.
     pub(crate) fn duration_us(&self) -> u64 {
         self.workload.duration_us()
     }
@@ -122,7 +122,7 @@ impl ScheduleCursor {
         self.head.as_ref()
     }
 
-    /// Gives out the arrival due next, if it is due by `limit_us` after the start.
+    /// Takes the arrival due next, if it is due by `limit_us` after the start.
     pub(crate) fn take_due(&mut self, limit_us: u64) -> Option<DueArrival> {
         let due = self.head.take_if(|head| head.due_us <= limit_us)?;
         let generation = due.key.generation;
@@ -144,7 +144,7 @@ impl ScheduleCursor {
             generation: held.generation,
             task: self.workload.task_of(n),
         };
-        // A share that was cut short later may have given out arrivals beyond its end.
+        // A share that was cut short later may have released arrivals beyond its end.
         let others = self.shares.iter().enumerate();
         let mut others = others.filter(|(other, _)| *other != place);
         let repeated = others.any(|(_, held)| contains(&held.share, held.first..held.next, n))
@@ -272,7 +272,8 @@ mod tests {
         std::iter::from_fn(|| cursor.take_due(limit_us)).collect()
     }
 
-    /// Broken if a takeover lost arrivals, gave some twice or counted them for a wrong generation.
+    /// Broken if a takeover loses arrivals, releases some twice or counts them for a wrong
+    /// generation.
     #[test]
     fn a_takeover_ahead_of_time_changes_hands_exactly_at_its_tick() {
         let mut cursor = ScheduleCursor::new(workload());
@@ -300,7 +301,7 @@ mod tests {
         }
     }
 
-    /// Broken if a takeover that becomes known too late made the core send a request twice.
+    /// Broken if a takeover that becomes known too late makes the core send a request twice.
     #[test]
     fn a_takeover_heard_of_late_marks_what_was_already_given() {
         for emptied in [false, true] {

@@ -20,7 +20,7 @@ pub(crate) struct CallTimer {
     sleep: Pin<Box<Sleep>>,
     /// Whether the runtime has a waker of the task.
     registered: bool,
-    /// The same moment on both clocks.
+    /// The same instant on both clocks.
     origin: (MonoTime, Instant),
 }
 

@@ -1,4 +1,4 @@
-//! The instant until which an agent may start anything without hearing from its fleet again.
+//! The instant after which an agent may start nothing unless it hears from its fleet again.
 //!
 //! A process that was frozen wakes up in all of its threads at once, and a firing thread may be the
 //! first. It must not send for shards that other agents have taken over, so it compares the clock
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::MonoTime;
 
-/// Shared by the thread that hears the fleet and all firing threads.
+/// Shared by the thread that receives the fleet's messages and all firing threads.
 #[derive(Debug, Clone)]
 pub struct Lease(Arc<AtomicI64>);
 
@@ -36,7 +36,7 @@ impl Lease {
 mod tests {
     use super::*;
 
-    /// Broken if a thread went on after the end, or stopped although it was renewed.
+    /// Broken if a thread goes on after the end, or stops although the lease was renewed.
     #[test]
     fn it_ends_when_it_was_told_to_and_not_before() {
         let (lease, at) = (Lease::unlimited(), MonoTime::from_ns);

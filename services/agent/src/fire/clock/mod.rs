@@ -4,7 +4,7 @@
 //! - [`call_timeout`]: the time-out of one call after another.
 //! - [`lease`]: until when anything may be started.
 //!
-//! Must never read the wall clock: due times may not move when that is set.
+//! Must never read the wall clock: due times may not move when the wall clock is set.
 
 pub(crate) mod call_timeout;
 pub(crate) mod lease;

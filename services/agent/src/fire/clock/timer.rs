@@ -141,7 +141,7 @@ mod linux {
         }
 
         /// Resolves when the timer has fired since this was last awaited. May resolve for an
-        /// earlier arming, so the caller looks at the clock. Safe to drop and call again.
+        /// earlier arming, so the caller has to read the clock. Safe to drop and call again.
         ///
         /// # Errors
         /// The runtime is shutting down.
@@ -231,7 +231,7 @@ mod tests {
         runtime.block_on(story)
     }
 
-    /// Broken if the pacer could release an arrival before it is due, or wait for an old instant.
+    /// Broken if the pacer can release an arrival before it is due, or waits for an old instant.
     #[test]
     fn fires_at_the_last_armed_instant_and_never_before_it() {
         on_a_runtime(async {

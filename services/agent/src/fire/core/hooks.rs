@@ -1,8 +1,8 @@
-//! The hooks thread of a scenario: parts that are played once per run, and users that are prepared
-//! before the run and cleaned up after it.
+//! The thread for the hooks of a scenario: parts that are played once per run, and users that are
+//! prepared before the run and cleaned up after it.
 //!
-//! Its calls are those of a core, but nothing is paced and nothing is counted. It plays one part at
-//! a time, and ends that when it is called off.
+//! Its calls are made as on a core, but nothing is paced and nothing is counted. The thread plays
+//! one part at a time, and ends that part when it is called off.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -28,30 +28,30 @@ use crate::users::script::NO_USER;
 /// Error of a part that was called off.
 const INTERRUPTED: &str = "it was interrupted";
 
-/// What the thread needs.
+/// The inputs of the thread.
 #[derive(Debug)]
 pub struct HooksSetup {
-    /// The run that it is for.
+    /// Id of the run.
     pub run: RunId,
     /// The plan of the run: time-outs and limits.
     pub plan: Arc<Plan>,
-    /// Where its requests go.
+    /// The compiled requests, and the targets that they go to.
     pub program: Arc<Program>,
-    /// The users that play.
+    /// Setup of the users that play the hooks.
     pub users_setup: VirtualUsersSetup,
 }
 
 /// Result of a part: the error that it raised, as text.
 type HookResult = Result<(), String>;
 
-/// What the thread is to do.
+/// A request to the thread.
 enum HookRequest {
     Once(u16, oneshot::Sender<HookResult>),
     Prepare(oneshot::Sender<HookResult>),
     Retire(oneshot::Sender<HookResult>),
 }
 
-/// Handle to the thread. Dropping it lets the thread end after the part that it plays.
+/// Handle to the thread. When it is dropped, the thread ends after its current part.
 #[derive(Debug)]
 pub struct Hooks {
     requests: mpsc::UnboundedSender<HookRequest>,
@@ -94,26 +94,28 @@ impl Hooks {
         })
     }
 
-    /// Plays a part that happens once per run, by its index; gives its result.
+    /// Plays a part that is played once per run, by its index; returns its result.
     #[must_use]
     pub fn once(&self, place: u16) -> oneshot::Receiver<Result<(), String>> {
         self.request(|reply| HookRequest::Once(place, reply))
     }
 
-    /// Prepares all users, some at a time; gives why not all could be prepared.
+    /// Prepares all users, a limited number at the same time; returns why some could not be
+    /// prepared.
     #[must_use]
     pub fn prepare(&self) -> oneshot::Receiver<Result<(), String>> {
         self.request(HookRequest::Prepare)
     }
 
-    /// Lets the prepared users clean up, in bounded time; gives what they raised.
+    /// Lets the prepared users clean up, in bounded time; returns the errors that they raised.
     #[must_use]
     pub fn retire(&self) -> oneshot::Receiver<Result<(), String>> {
         self.request(HookRequest::Retire)
     }
 
-    /// Ends the part being played, if there is one. A part that happens once per run is left where
-    /// it waits. While users are prepared, those in the middle may end, and all clean up.
+    /// Ends the current part, if there is one. A part that is played once per run is abandoned at
+    /// the operation that it waits for. While users are prepared, those that have begun may finish,
+    /// and all of them clean up.
     pub fn call_off(&self) {
         self.called_off.send_replace(true);
     }
@@ -143,7 +145,7 @@ struct HooksThread {
     runner: ArrivalRunner<Engine>,
     users_setup: VirtualUsersSetup,
     users: Option<VirtualUsers>,
-    /// The user that plays parts which happen once per run.
+    /// The user that plays the parts that are played once per run.
     once_user: Option<VirtualUser>,
 }
 

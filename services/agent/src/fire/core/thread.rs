@@ -40,7 +40,7 @@ use crate::users::script::Scripting;
 /// Number of blocking threads of a core's runtime: for names, socket paths and freed memory.
 const BLOCKING_THREADS: usize = 1;
 
-/// What a core needs to begin.
+/// The inputs of a core.
 #[derive(Debug)]
 pub struct CoreSetup {
     /// The run, for the id header.
@@ -51,7 +51,7 @@ pub struct CoreSetup {
     pub workload: Arc<Workload>,
     /// Its requests.
     pub program: Arc<Program>,
-    /// Maximum number of arrivals in flight on this core; with 0 every arrival of it is dropped.
+    /// Maximum number of arrivals in flight on this core; with 0 all of its arrivals are dropped.
     pub max_in_flight: u32,
     /// Its connections.
     pub quota: ConnectionQuota,
@@ -67,7 +67,7 @@ pub struct CoreSetup {
     pub lease: Lease,
 }
 
-/// Handle to one core. Dropping it ends the thread and whatever it has in flight.
+/// Handle to one core. Dropping it ends the thread and everything that it has in flight.
 #[derive(Debug)]
 pub struct Core {
     commands: mpsc::UnboundedSender<Command>,
@@ -101,7 +101,7 @@ impl Core {
                             users_prepared: users_prepared_set,
                         };
                         fire(setup, &runtime, timer, signals, commands_in);
-                        // A name server that does not answer must not hold up the end.
+                        // A name server that does not answer must not delay the end.
                         runtime.shutdown_background();
                     }
                     Err(error) => drop(ready.send(Err(error))),
@@ -123,15 +123,15 @@ impl Core {
         })
     }
 
-    /// Replaces what this core holds. Arrivals of a stretch that has begun are caught up, and
-    /// dropped as late where they are. Nothing is sent twice. `rates` is every known change of the
-    /// rate.
+    /// Replaces the holds of this core. Arrivals of a range that has begun already are caught up;
+    /// those that are too late are dropped as late. Nothing is sent twice. `rates` contains every
+    /// known change of the rate.
     pub fn hold(&self, holds: Vec<CoreHold>, rates: Arc<[RateChange]>) {
         self.tell(Command::Hold(holds, rates));
     }
 
-    /// While `paused` nothing new is started: what waits, and what is due meanwhile, is dropped.
-    /// Arrivals in flight go on to their end.
+    /// While `paused` nothing new is started: arrivals that wait, and those that become due
+    /// meanwhile, are dropped. Arrivals in flight continue to their end.
     pub fn pause(&self, paused: bool) {
         self.tell(Command::Pause(paused));
     }
@@ -142,9 +142,9 @@ impl Core {
         self.tell(Command::Start(start_at, coordinator_time));
     }
 
-    /// Ends all dispatching, even of the next call of a task. What waits, and what is due by now,
-    /// is dropped for `reason`; later arrivals are not counted at all. Calls in flight go on. The
-    /// first stop counts.
+    /// Ends all dispatching, even of the next call of a task. Arrivals that wait, and those due by
+    /// now, are dropped for `reason`; later arrivals are not counted at all. Calls in flight
+    /// continue. The first stop counts.
     pub fn stop(&self, reason: DropReason) {
         self.tell(Command::Stop(reason));
     }
@@ -162,13 +162,13 @@ impl Core {
         harvest.await.ok()
     }
 
-    /// What was harvested up to `mark` is in a delta: its room in the ring is free.
+    /// The records up to `mark` are in a delta: the ring may reuse their space.
     pub fn close(&self, mark: Watermark) {
         self.tell(Command::Close(mark));
     }
 
-    /// Resolves when pacing is over, by the end of the profile or a stop, and nothing is in flight
-    /// or waiting. Also resolves when the thread has died, which the next harvest shows.
+    /// Resolves when pacing is over, by the end of the profile or by a stop, and nothing is in
+    /// flight or waiting. Also resolves when the thread has died; the next harvest reports that.
     pub async fn idle(&self) {
         // An error means that the thread is gone.
         drop(self.idle.clone().wait_for(|idle| *idle).await);
@@ -200,7 +200,7 @@ impl Core {
     }
 
     fn tell(&self, command: Command) {
-        // A dead thread ignores it; the next harvest shows that.
+        // A dead thread ignores it; the next harvest reports that.
         drop(self.commands.send(command));
     }
 }
@@ -242,7 +242,7 @@ fn fire(
     commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let users_setup = setup.users_setup;
-    // A user is its own slot: it never has two arrivals at a time.
+    // A user is its own slot: it never performs two arrivals at the same time.
     let users = users_setup
         .as_ref()
         .map(|users_setup| users_setup.users.len());

@@ -1,4 +1,4 @@
-//! What must hold of the reader of answers, for any bytes and any cut of them.
+//! Properties of the reader of answers, for any bytes, however they are cut.
 
 use super::cuts::ways;
 use crate::fire::http::http1::answer::{Answer, HEAD_BYTES_MAX, Read};
@@ -31,17 +31,17 @@ enum End {
 }
 
 /// # Panics
-/// The bytes are read in two ways, or more than a head is kept.
+/// The bytes are read in two ways, or the reader keeps more than a head.
 pub fn answer(bytes: &[u8]) {
     // A connection reads no more at once, and a head may be no longer.
     let bytes = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
-    // The same reader for all of it: what it keeps of one answer must not affect the next.
+    // One reader for all cuts: what it keeps of one answer must not affect the next.
     let mut answer = Answer::new();
     for to_head in [false, true] {
         let whole = read_parts(&mut answer, to_head, &[bytes]);
         for parts in ways(bytes) {
             let cut = read_parts(&mut answer, to_head, &parts);
-            // An unfinished line is checked when its end has come.
+            // An unfinished line is checked only when its end has come.
             let postponed = matches!(whole.end, End::Malformed(_)) && cut.end == End::InHead;
             assert!(cut == whole || postponed, "{whole:?} whole, {cut:?} cut");
         }

@@ -1,4 +1,4 @@
-//! What must hold of a delta from the log: it is read within bounds, or refused.
+//! Properties of the reader of deltas from the log: it reads a delta within bounds, or refuses it.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ use loadpilot_events::log::samples::{self, EncodedSamples};
 /// JSON of a delta, with all that is encoded in it.
 ///
 /// # Panics
-/// It is read as something else, or beyond the bounds.
+/// It is read as something different, or beyond the bounds.
 pub fn delta(bytes: &[u8]) {
     let Ok(delta) = serde_json::from_slice::<DeltaReported>(bytes) else {
         return;
@@ -31,7 +31,7 @@ pub fn delta(bytes: &[u8]) {
     read_samples(&delta.samples);
 }
 
-/// A histogram in V2 form, before deflation, which no search would invent.
+/// A histogram in V2 form, before deflation: a search would not find a valid deflated one.
 ///
 /// # Panics
 /// As [`delta`].

@@ -1,16 +1,16 @@
-//! What must hold of the decoders of content codings, for any bytes.
+//! Properties of the decoders of content codings, for any bytes.
 
 use loadpilot_script::decoded;
 
 /// Codings by the first byte.
 const CODINGS: [&str; 6] = ["gzip", "deflate", "br", "zstd", "gzip, br", "zstd, zstd"];
-/// Maximum bytes of what is read.
+/// Maximum bytes of the decoded content.
 const PLAIN_BYTES_MAX: usize = 64 << 20;
 /// Maximum bytes of an error: people read it.
 const ERROR_BYTES_MAX: usize = 400;
 
 /// # Panics
-/// A decoder panics, gives more than the maximum, or reads the same bytes in two ways.
+/// A decoder panics, returns more than the maximum, or reads the same bytes in two ways.
 pub fn encoding(bytes: &[u8]) {
     let Some((first, body)) = bytes.split_first() else {
         return;

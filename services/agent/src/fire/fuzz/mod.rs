@@ -1,15 +1,15 @@
-//! What must hold of the readers of foreign bytes: one function for each, which panics when its law
-//! is broken.
+//! Properties of the readers of foreign bytes: one function for each reader, which panics when its
+//! property is violated.
 //!
 //! - [`answer`]: an HTTP/1.1 answer.
 //! - [`tokens`]: the body of a streamed answer.
 //! - [`encoding`]: the body of an answer with a content coding.
-//! - [`record`]: a place of a ring, as a killed process may have left it.
+//! - [`record`]: a record of a ring, as a killed process may have left it.
 //! - [`cuts`]: the ways in which bytes are cut.
 //! - [`delta`], [`histogram`], [`columns`]: a delta in the log, and what is encoded in it.
 //!
 //! cargo-fuzz searches for such bytes (`services/agent/fuzz`); the tests use its findings and bytes
-//! by hand. Built for these two only; must never need a clock, chance or a socket.
+//! written by hand. Built for these two only; must never need a clock, randomness or a socket.
 
 mod answer;
 mod cuts;

@@ -1,9 +1,9 @@
-//! What must hold of foreign bytes in a place of a ring: they are a record of ours to the last bit,
-//! or no record.
+//! Properties of the reader of a ring's records: foreign bytes are a record exactly as this code
+//! encodes it, or no record.
 
 use crate::fire::journal::record::{CallRecord, RECORD_BYTES, seal};
 
-/// The first 8 bytes are the place, the next ones the record; missing bytes are 0.
+/// The first 8 bytes are the record's place, the next ones the record; missing bytes are 0.
 ///
 /// # Panics
 /// A record is read that no writer could have written.

@@ -1,5 +1,5 @@
-//! What must hold of the count of tokens, for any bytes and any cut of them: it equals a count over
-//! the whole text.
+//! Property of the token counter, for any bytes, however they are cut: its count equals a count
+//! over the whole text.
 
 use loadpilot_events::plan::Stream;
 
@@ -10,12 +10,12 @@ use crate::fire::request::stream_tokens::Tokens;
 /// # Panics
 /// The count differs.
 pub fn tokens(bytes: &[u8]) {
-    // The same counter for all of it: what it keeps of one answer must not affect the next.
+    // One counter for all cuts: what it keeps of one answer must not affect the next.
     let mut tokens = Tokens::new();
     let counts = [
         (Stream::Sse, events(bytes)),
         (Stream::Lines, lines(bytes)),
-        // Ends of chunks are not in the bytes.
+        // The ends of chunks are not part of the bytes.
         (Stream::Chunks, 0),
     ];
     for (stream, all) in counts {
@@ -43,7 +43,7 @@ fn lines(bytes: &[u8]) -> u64 {
     said.count() as u64
 }
 
-/// Events with data, by the letter of WHATWG HTML, section 9.2.6.
+/// Events with data, exactly as WHATWG HTML, section 9.2.6, defines them.
 fn events(bytes: &[u8]) -> u64 {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut text = Vec::with_capacity(bytes.len());

@@ -1,7 +1,7 @@
-//! Looks for the token by which the owner of a host shows that a tenant may load it (ADR 0067).
+//! Looks for the token with which the owner of a host allows a tenant to load it (ADR 0067).
 //!
-//! The token is read from the addresses that the load goes to, since the owner of a name may let it
-//! lead to a server of another owner. Must never follow a redirect, nor read without limits of time
+//! The token is read from the addresses that the load goes to, since the owner of a name may point
+//! it to a server of another owner. Must never follow a redirect, nor read without limits on time
 //! and size.
 
 use std::collections::BTreeSet;
@@ -23,13 +23,13 @@ use crate::fire::request::program::Program;
 use crate::fire::request::target::{Endpoint, Target};
 use crate::fire::request::tls::Offer;
 
-/// Where a host publishes its tokens: a file with lines, one token each.
+/// Where a host publishes its tokens: a file with one token per line.
 const PATH: &str = "/.well-known/loadpilot";
 
 /// Timeout for the resolution of a name, and for the answer of an address.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum number of addresses of a target that are asked.
+/// Maximum number of addresses of a target that are checked.
 const ADDRESSES_MAX: usize = 32;
 
 /// Maximum length of the file, in bytes.
@@ -53,7 +53,7 @@ pub(crate) struct Unproven {
     found: String,
 }
 
-/// Why an address proves nothing.
+/// Why an address proves no ownership.
 #[derive(Debug, thiserror::Error)]
 enum NoToken {
     #[error("{0}")]
@@ -70,15 +70,15 @@ enum NoToken {
     NoSuchLine,
 }
 
-/// The program, whose connections lead to those addresses of each target only that have its token.
+/// The program, restricted for each target to connections to the addresses that have its token.
 ///
 /// # Errors
-/// A target no address of which has the token.
+/// A target without any address that has the token.
 pub(crate) async fn with_proven_targets(
     mut program: Program,
     proof: &OwnershipProof,
 ) -> Result<Program, Box<Unproven>> {
-    // At once: all of them together have the time in which a holder has to get ready.
+    // All at the same time: together they must end within the timeout of a holder to get ready.
     let targets = program.targets.iter();
     let asked = targets.map(|target| Box::pin(proven_addresses(&program, target, proof)));
     let mut found = Vec::new();
@@ -168,7 +168,7 @@ async fn proven_addresses(
     Ok(has_token)
 }
 
-/// Why no address proves anything, of the first few.
+/// The reasons why no address proves ownership; the first few of them.
 fn words(why: &BTreeSet<String>) -> String {
     if why.is_empty() {
         return "no address of it is allowed to this agent".to_owned();

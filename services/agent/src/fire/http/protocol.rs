@@ -26,12 +26,12 @@ pub(crate) enum Engine {
     Http1(Http1),
     Http2(Http2),
     Negotiated(Negotiated),
-    /// One engine a target, in the order of the targets.
+    /// One engine for each target, in the order of the targets.
     Several(Vec<Engine>),
 }
 
-/// The protocol that the target agrees to on the first connection holds for all. A target that
-/// changes its choice within a run fails the calls concerned.
+/// The protocol that the target agrees to on the first connection is used for all. If the target
+/// changes its choice within a run, the affected calls fail.
 pub(crate) struct Negotiated {
     dialer: Rc<Dialer>,
     http1: Http1,
@@ -59,7 +59,7 @@ impl Engine {
     fn of_target(program: Arc<Program>, target: u16, mut quota: ConnectionQuota) -> Self {
         let dialer = Rc::new(Dialer::new(Arc::clone(&program), target));
         if dialer.target().role == Role::RedirectOrigin {
-            // Whether a redirect leads there is unknown.
+            // It is unknown whether a redirect leads there.
             quota.open_first = 0;
         }
         let is_tls = dialer.target().tls.is_some();
@@ -160,8 +160,8 @@ impl Wire for Engine {
                 // Until the target has chosen, a connection may carry one call only.
                 _ => agreed.http1.calls_max(),
             },
-            // The least: nothing is known of the target of the next call. A plan with several
-            // targets has no limit of connections.
+            // The minimum, since the target of the next call is unknown. A plan with several
+            // targets has no limit on connections.
             Self::Several(engines) => {
                 let each = engines.iter().map(Self::calls_max);
                 each.min().unwrap_or(usize::MAX)

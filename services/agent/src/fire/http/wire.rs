@@ -1,7 +1,8 @@
 //! The interface between pacing and HTTP: sends one compiled request and reports its result.
 //!
-//! Pacer and runner know only this, so that another engine can replace the present one. An engine
-//! must never pace, count, retry what may have reached the target, or follow a redirect.
+//! Pacer and runner know only this interface, so that another engine can replace the present one.
+//! An engine must never pace, count, follow a redirect, or retry a request that may have reached
+//! the target.
 
 use std::cell::RefCell;
 
@@ -23,7 +24,7 @@ pub(crate) struct Order<'a> {
     pub id: Option<&'a str>,
     /// Whether it may use a connection that is open already.
     pub may_reuse: bool,
-    /// Stage of the exchange, entered by the engine.
+    /// Stage of the exchange; the engine updates it.
     pub progress: &'a Progress,
     /// Receives the body of a streamed answer.
     pub tokens: Option<&'a RefCell<Tokens>>,
@@ -36,13 +37,13 @@ pub(crate) struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// Whether the rest of the answer is of no interest: the engine then takes it as whole, and
-    /// hangs up.
+    /// Whether the rest of the answer is not needed: the engine then treats the answer as complete,
+    /// and closes the connection.
     pub(crate) fn has_enough(&self) -> bool {
         self.tokens.is_some_and(|tokens| tokens.borrow().is_full())
     }
 
-    /// Shows what a proxy answered in place of a connection.
+    /// Shows the answer of a proxy that opened no connection.
     pub(crate) fn show_proxy_answer(&self) {
         if let (Some(answer), Some(shown)) = (self.progress.take_proxy_answer(), self.shown) {
             let mut shown = shown.borrow_mut();
@@ -51,7 +52,7 @@ impl Order<'_> {
         }
     }
 
-    /// Forgets the answer so far: it was a redirect, and the next request is sent `now`.
+    /// Discards the answer so far: it was a redirect, and the next request is sent `now`.
     pub(crate) fn begin_again(&self, now: MonoTime) {
         self.progress.begin_again(now);
         if let (Some(tokens), Some(stream)) = (self.tokens, self.call.stream) {
@@ -67,26 +68,27 @@ impl Order<'_> {
 pub(crate) trait Wire: 'static {
     /// Sends one request and reads its whole answer; gives the status code.
     ///
-    /// Dropping the future cuts the exchange off and closes its connection; `trace` then holds what
-    /// was known until there.
+    /// Dropping the future cuts the exchange off and closes its connection; `trace` then holds the
+    /// figures up to that point.
     ///
     /// # Errors
-    /// Why no complete answer came.
+    /// The reason why no complete answer came.
     fn send(
         &self,
         order: &Order<'_>,
         trace: &mut Trace,
     ) -> impl Future<Output = Result<u16, ErrorClass>>;
 
-    /// Maximum number of calls in flight, as far as is known now; at least 1. Calls beyond it wait
+    /// Maximum number of calls in flight, as far as it is known now; at least 1. Further calls wait
     /// inside the engine, where the wait counts as the target's.
     fn calls_max(&self) -> usize;
 
     /// Prepares for the first request: resolves the target's name and opens the connections that
-    /// the plan wants open by then. Ends in bounded time.
+    /// the plan requires before the start. Ends in bounded time.
     fn preconnect(&self) -> impl Future<Output = Preconnected>;
 
     /// Closes idle connections that the target has closed, and some of those last used before
-    /// `unused_since`, but none that the plan wants open. Gives how many unused ones it closed.
+    /// `unused_since`, but none that the plan requires to stay open. Returns the number of unused
+    /// connections that it closed.
     fn close_idle(&self, unused_since: MonoTime) -> usize;
 }

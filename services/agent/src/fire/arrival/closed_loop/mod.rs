@@ -1,11 +1,11 @@
-//! The closed loop: each user starts its next iteration when its last one has ended and its rest is
-//! over.
+//! The closed loop: each user starts its next iteration when its last one has ended and its think
+//! time ("rest" here) is over.
 //!
-//! Nothing here is due before it starts, so nothing can be late: a slow target shows as fewer
-//! iterations. With stages a user that is not active rests until it is. With sessions another user
-//! takes the place of one whose session is over, at once after its task, also out of a rest. A user
-//! must never run twice at a time, nor outside of what is held, nor start an iteration while it is
-//! not active or after the end of its session.
+//! An iteration is due when it starts, so it cannot be late: a slow target shows as fewer
+//! iterations. With stages, a user that is not active rests until it becomes active. With sessions,
+//! another user takes the place of one whose session is over: directly after that user's task, or
+//! during its rest. A user must never run twice at the same time, nor run outside of the core's
+//! holds, nor start an iteration while it is not active or after the end of its session.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -27,15 +27,15 @@ pub(crate) struct ClosedLoop {
     users: u32,
     holds: RefCell<Vec<CoreHold>>,
     states: RefCell<BTreeMap<u32, User>>,
-    /// When holds may let further users join, in µs after the start.
+    /// When a hold may let further users join, in µs after the start.
     next_join_us: Cell<Option<u64>>,
     /// Resting users by the end of their rest, in µs after the start.
     resting: RefCell<BinaryHeap<Reverse<(u64, u32)>>>,
-    /// Notified when a rest ends before all others.
+    /// Notified when a new rest ends before all others.
     earlier: Notify,
-    /// No user joins or goes on for now.
+    /// While it is set, no user joins or starts another iteration.
     paused: Cell<bool>,
-    /// No user joins or goes on any more, whatever is held.
+    /// Once it is set, no user joins or starts another iteration, whatever the holds say.
     closed: Cell<bool>,
 }
 
@@ -70,7 +70,7 @@ enum Activity {
 }
 
 impl ClosedLoop {
-    /// Of a workload that has users; `None` for an open one.
+    /// The loop of a workload that has users; `None` for an open loop.
     pub(crate) fn new(workload: Arc<Workload>) -> Option<Self> {
         let users = workload.users()?;
         Some(Self {
@@ -91,7 +91,7 @@ impl ClosedLoop {
         self.workload.duration_us()
     }
 
-    /// Replaces what is held. A user that is held no longer ends its iteration and stops.
+    /// Replaces the holds. A user that is no longer held ends its iteration and stops.
     pub(crate) fn replace(&self, holds: Vec<CoreHold>) {
         if !self.closed.get() {
             *self.holds.borrow_mut() = holds;
@@ -99,14 +99,15 @@ impl ClosedLoop {
         }
     }
 
-    /// While `paused` no user joins or goes on; after that all users that are held may join.
+    /// While `paused`, no user joins or starts another iteration. After a pause all held users may
+    /// join.
     pub(crate) fn pause(&self, paused: bool) {
         if self.paused.replace(paused) && !paused && !self.closed.get() {
             self.next_join_us.set(Some(0));
         }
     }
 
-    /// Ends the loop: no user joins or goes on any more, whatever is held later.
+    /// Ends the loop: no user joins or starts another iteration, whatever holds come later.
     pub(crate) fn close(&self) {
         self.closed.set(true);
         self.holds.borrow_mut().clear();
@@ -121,13 +122,13 @@ impl ClosedLoop {
         next.filter(|_| !self.paused.get())
     }
 
-    /// Waits until [`Self::next_join_us`] is earlier than before.
+    /// Waits until [`Self::next_join_us`] becomes earlier.
     pub(crate) async fn earlier(&self) {
         self.earlier.notified().await;
     }
 
-    /// The iterations that begin by `now_us` after the start: of users whose rest is over. Lets
-    /// newly held users begin their first rest.
+    /// The iterations that begin by `now_us` after the start, of users whose rest is over. Newly
+    /// held users begin their first rest.
     pub(crate) fn join(&self, now_us: u64) -> Vec<Iteration> {
         if self.next_join_us().is_none_or(|at_us| at_us > now_us) {
             return Vec::new();
@@ -139,8 +140,8 @@ impl ClosedLoop {
         let mut rested = Vec::new();
         while let Some((at_us, user)) = self.pop_rested(now_us) {
             rested.extend(self.next(user, now_us));
-            // It begins at the end of its rest, however late that was noticed: paced users do not
-            // drift.
+            // The iteration begins at the end of the rest, however late that was noticed, so that
+            // paced users do not drift.
             if let Some(state) = self.states.borrow_mut().get_mut(&user) {
                 state.began_us = at_us;
             }
@@ -148,8 +149,8 @@ impl ClosedLoop {
         rested
     }
 
-    /// The iteration of `user` that directly follows one that has just ended; `None` when it rests
-    /// before, or stops here.
+    /// The iteration of `user` that directly follows the one that has just ended; `None` when the
+    /// user rests first, or stops here.
     pub(crate) fn follow(&self, user: u32, now_us: u64) -> Option<Iteration> {
         if !self.workload.rests() {
             return self.next(user, now_us);
@@ -160,7 +161,7 @@ impl ClosedLoop {
                 .get(&user)
                 .map_or((0, now_us), |state| (state.iterations, state.began_us));
             let session = states.get(&user).and_then(|state| state.session);
-            // Whoever takes its place does not wait for its rest.
+            // The user that takes its place does not wait for its rest.
             let over_us = session.map_or(u64::MAX, |session| session.until_us);
             let rested_us = self.workload.next_start_us(user, k, began_us, now_us);
             rested_us.min(over_us.max(now_us))
@@ -172,15 +173,15 @@ impl ClosedLoop {
         None
     }
 
-    /// Lets idle users that are held begin: active ones each at its place in the first rest, the
-    /// others when they become active.
+    /// Lets idle held users begin: an active user at its own offset within the first rest, any
+    /// other user when it becomes active.
     fn admit(&self, now_us: u64) {
         let is_idle = |user: &u32| {
             let states = self.states.borrow();
             let activity = states.get(user).map(|user| &user.activity);
             activity.is_none_or(|activity| *activity == Activity::Idle)
         };
-        // Lower numbers are active first: each search goes on where the last one ended.
+        // Lower numbers are active first, so each search continues where the last one ended.
         let mut active_us = now_us;
         for user in (0..self.users).filter(is_idle) {
             if self.hold_of(user, now_us).is_none() {
@@ -223,8 +224,8 @@ impl ClosedLoop {
         })
     }
 
-    /// The next iteration of `user`; `None` when it is not held, or the loop is paused, or when it
-    /// rests until it is active again.
+    /// The next iteration of `user`; `None` when the user is not held, when the loop is paused, or
+    /// when the user rests until it is active again.
     fn next(&self, user: u32, now_us: u64) -> Option<Iteration> {
         let generation = self.hold_of(user, now_us).filter(|_| !self.paused.get());
         let active_us = self.workload.active_from(user, now_us);
@@ -255,7 +256,7 @@ impl ClosedLoop {
         })
     }
 
-    /// The generation in which `user` is held, if it is and the run is not over.
+    /// The generation in which `user` is held; `None` if it is not held or the run is over.
     fn hold_of(&self, user: u32, now_us: u64) -> Option<Generation> {
         let tick = self.workload.tick_of(now_us);
         let holds = self.holds.borrow();

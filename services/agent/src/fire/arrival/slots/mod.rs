@@ -1,9 +1,9 @@
-//! The slots for arrivals in flight, and the queue for those that found none.
+//! The slots for arrivals in flight, and the queue of arrivals that found no free slot.
 //!
-//! A slot is a seat: a task of the runtime that performs one arrival after another. Never more than
-//! `max_in_flight` arrivals hold a slot, nor more than the connections carry: an arrival that waits
-//! for a connection waits here, where the wait counts as queue. Must never start anything after a
-//! stop.
+//! A slot is a seat: a task of the runtime that performs one arrival after another. At most
+//! `max_in_flight` arrivals hold a slot, and at most as many as the connections carry: an arrival
+//! that waits for a connection waits here, where the wait counts as queue. Must never start
+//! anything after a stop.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -35,7 +35,8 @@ pub(crate) struct SlotLimits {
     pub max_in_flight: usize,
     /// Maximum wait for a slot, in µs from due.
     pub max_wait_us: u64,
-    /// Maximum lateness at which the pacer may reach an arrival, in µs after its due.
+    /// Maximum lateness, in µs after due, at which an arrival that the pacer reaches is still
+    /// started.
     pub max_lateness_us: u64,
     /// Reason of a drop after the maximum wait.
     pub no_slot_reason: DropReason,
@@ -51,10 +52,10 @@ pub(crate) struct Slots<W> {
     closed_loop: Option<Rc<ClosedLoop>>,
     /// The instant of due 0.
     start: Cell<Option<MonoTime>>,
-    /// As many as were needed at a time of late.
+    /// The seats: as many as were needed at the same time in the recent past.
     seats: RefCell<Vec<Rc<Seat>>>,
-    /// Free seats, and since when. Last in, first out: few seats, and few connections, do the work
-    /// of a low rate.
+    /// Free seats, each with the time since when it is free. Last in, first out: at a low rate few
+    /// seats, and so few connections, do all the work.
     free: RefCell<Vec<(Rc<Seat>, MonoTime)>>,
     /// First in, first out; its length is bounded by rate × `max_wait`.
     waiting: RefCell<VecDeque<Arrival>>,
@@ -71,7 +72,7 @@ struct Seat {
     /// When it was dispatched, until it has begun.
     dispatched: Cell<Option<MonoTime>>,
     waker: RefCell<Option<Waker>>,
-    /// It gets no further arrival.
+    /// Whether it gets no further arrival.
     is_released: Cell<bool>,
 }
 
@@ -97,9 +98,9 @@ impl Seat {
         }
     }
 
-    /// The next arrival, and when it was dispatched; `None` when there will be none.
+    /// The next arrival, and when it was dispatched; `None` when no more will come.
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<(Arrival, MonoTime)>> {
-        // Also needed while the arrival is in flight, to cancel it.
+        // The waker is also needed while the arrival is in flight, to cancel it.
         match &mut *self.waker.borrow_mut() {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
@@ -150,10 +151,10 @@ impl<W: Wire> Slots<W> {
         }
     }
 
-    /// Loads the scenario and prepares its users here.
+    /// Loads the scenario and prepares its users on this core.
     ///
     /// # Errors
-    /// Why the run cannot begin, for the author of the scenario.
+    /// The reason why the run cannot begin, for the author of the scenario.
     pub(crate) async fn prepare_users(&self, setup: &VirtualUsersSetup) -> Result<(), String> {
         let loaded = VirtualUsers::load(setup, self.closed_loop.is_some());
         let virtual_users = loaded.map_err(|why| self.runner.redact(&why))?;
@@ -167,10 +168,10 @@ impl<W: Wire> Slots<W> {
         prepared
     }
 
-    /// Lets the users clean up; nothing is performed after it.
+    /// Lets the users clean up; they perform nothing after it.
     pub(crate) async fn retire(&self) {
         if let Some(virtual_users) = self.virtual_users.get() {
-            // Errors are in the log.
+            // `retire` has logged the errors.
             drop(self.runner.retire(virtual_users).await);
         }
     }
@@ -216,8 +217,8 @@ impl<W: Wire> Slots<W> {
         self.runner.drop_arrival(arrival, reason);
     }
 
-    /// Drops arrivals at the head of the queue whose wait is over. Users of a closed loop queue up
-    /// again behind the others.
+    /// Drops arrivals at the head of the queue whose wait is over. Their users in a closed loop
+    /// queue up again behind the others.
     pub(crate) fn drop_expired(&self, now: MonoTime) {
         while let Some(arrival) = self.pop_waiting(|head| self.has_expired(head, now)) {
             self.drop_arrival(&arrival, self.limits.no_slot_reason);
@@ -227,7 +228,7 @@ impl<W: Wire> Slots<W> {
         self.update_idle();
     }
 
-    /// When the wait of the head of the queue is over.
+    /// When the wait of the arrival at the head of the queue is over.
     pub(crate) fn next_expiry(&self) -> Option<MonoTime> {
         let waiting = self.waiting.borrow();
         let head = waiting.front()?;
@@ -244,7 +245,7 @@ impl<W: Wire> Slots<W> {
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, reason);
         }
-        // Users that rest need not wait any more.
+        // Resting users need not wait any longer.
         self.seats.borrow().iter().for_each(|seat| seat.wake());
         self.update_idle();
     }
@@ -259,20 +260,20 @@ impl<W: Wire> Slots<W> {
         self.drop_expired(now);
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, DropReason::Paused);
-            // A user of a closed loop leaves here, and joins again after the pause.
+            // A user of a closed loop leaves the queue here, and joins again after the pause.
             let next = self.follow(&arrival, now);
             debug_assert!(next.is_none(), "no user goes on in a pause");
         }
         self.update_idle();
     }
 
-    /// Ends all calls in flight as cancelled. The caller has stopped before.
+    /// Ends all calls in flight as cancelled. The caller must have stopped dispatching before.
     pub(crate) fn cancel(&self) {
         self.runner.cancel();
         self.seats.borrow().iter().for_each(|seat| seat.wake());
     }
 
-    /// Ends the seats that have been free since before `unused_since`; gives their number.
+    /// Ends the seats that have been free since before `unused_since`; returns their number.
     pub(crate) fn release_idle(&self, unused_since: MonoTime) -> usize {
         let mut free = self.free.borrow_mut();
         let spare = free.partition_point(|(_, since)| *since < unused_since);
@@ -294,7 +295,7 @@ impl<W: Wire> Slots<W> {
         self.update_idle();
     }
 
-    /// Rows since the last harvest, and up to where the ring holds what is in them.
+    /// Rows since the last harvest, and the watermark up to which the ring holds their records.
     ///
     /// # Panics
     /// An arrival's task panicked: the rows would lack its calls.
@@ -302,7 +303,7 @@ impl<W: Wire> Slots<W> {
         self.runner.take_rows()
     }
 
-    /// What was taken up to `mark` is in a delta.
+    /// The records up to `mark` are in a delta: the ring may reuse their space.
     pub(crate) fn close(&self, mark: Watermark) {
         self.runner.close(mark);
     }
@@ -335,7 +336,7 @@ impl<W: Wire> Slots<W> {
         waiting.pop_front()
     }
 
-    /// Gives seats to the head of the queue, as long as there are any.
+    /// Assigns free seats to the arrivals at the head of the queue.
     fn fill_seats(self: &Rc<Self>, now: MonoTime) {
         while !self.waiting.borrow().is_empty() && self.barred(now).is_none() {
             let Some(seat) = self.free_seat() else {
@@ -361,7 +362,7 @@ impl<W: Wire> Slots<W> {
         let seat = Rc::new(Seat::default());
         seats.push(Rc::clone(&seat));
         let (slots, own) = (Rc::clone(self), Rc::clone(&seat));
-        // Two kinds of tasks: one for both would always have the size that Python needs.
+        // Two kinds of tasks: a common one would always have the size that Python needs.
         match self.virtual_users.get().cloned() {
             None => tokio::task::spawn_local(slots.serve(own, ArrivalRunner::perform)),
             Some(virtual_users) => tokio::task::spawn_local(slots.serve(
@@ -379,7 +380,7 @@ impl<W: Wire> Slots<W> {
         Some(seat)
     }
 
-    /// Performs the arrivals assigned to a seat, until that is released.
+    /// Performs the arrivals assigned to a seat, until the seat is released.
     async fn serve<P>(self: Rc<Self>, seat: Rc<Seat>, perform: P)
     where
         P: AsyncFn(&ArrivalRunner<W>, &Arrival, MonoTime, &mut Scratch) -> MonoTime,
@@ -399,7 +400,8 @@ impl<W: Wire> Slots<W> {
                 }
                 (arrival, dispatched) = (next, end);
                 seat.arrival.set(Some(next));
-                // Without it, calls that fail at once would keep the pacer from its commands.
+                // Without it, calls that fail at once would prevent the pacer from reading its
+                // commands.
                 tokio::task::consume_budget().await;
             };
             self.vacate(&seat, end);

@@ -1,7 +1,8 @@
-//! Requests that a user has in flight at the same time, each reported to it when it ends.
+//! Requests that a user has in flight at the same time. The user gets each completion when it
+//! comes.
 //!
-//! Must never leave one behind: what was begun is awaited and counted, also when its user is no
-//! longer interested.
+//! Must never abandon a request: every request that was begun is awaited and counted, even when its
+//! user is no longer interested.
 
 use std::collections::VecDeque;
 use std::future::{poll_fn, ready};
@@ -94,7 +95,8 @@ impl<W: Wire> ArrivalRunner<W> {
         context.calls += begun;
     }
 
-    /// What the user hears of an ended request, which is now its last call.
+    /// The completion of an ended request for its user. The request is now the last call of the
+    /// task.
     pub(super) fn finished(
         &self,
         finished: FinishedRequest,
@@ -106,8 +108,8 @@ impl<W: Wire> ArrivalRunner<W> {
         Completion::Concurrent(finished.ticket, Box::new(finished.completion))
     }
 
-    /// Awaits what is in flight when its user's part is over. These calls are counted before the
-    /// one that the part's check looked at.
+    /// Awaits the requests in flight when their user's part is over. These calls are counted before
+    /// the one that the part's check examined.
     pub(super) async fn finish_all<'a>(
         &'a self,
         concurrent: &mut ConcurrentRequests<'a>,

@@ -1,4 +1,4 @@
-//! Sends requests that users composed: one, or several at a time.
+//! Sends requests that users composed: one, or several at the same time.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -31,13 +31,13 @@ pub(super) struct PreparedRequest<'a> {
     is_new_client: bool,
     /// Whether a check may examine its answer.
     is_checked: bool,
-    /// Of the first call of an arrival: when the user got the arrival, and how long it has rested
-    /// since, in µs.
+    /// For the first call of an arrival: when the user got the arrival, and for how long it has
+    /// rested since, in µs.
     prelude: Option<(MonoTime, u64)>,
 }
 
 impl PreparedRequest<'_> {
-    /// Due time and dispatch of the exchange; enters the phases before it in `trace`.
+    /// Due time and dispatch of the exchange; records the phases before it in `trace`.
     fn begin(&self, now: MonoTime, trace: &mut Trace) -> Begin {
         let mut begin = Begin {
             due: now,
@@ -46,8 +46,8 @@ impl PreparedRequest<'_> {
         if let Some(arrival) = self.arrival
             && let Some((received, rested_us)) = self.prelude
         {
-            // Python's own time before its first request is the generator's lateness; the user's
-            // rests are not.
+            // The time that Python takes before its first request is the generator's lateness; the
+            // user's rests are not.
             begin.due = arrival.due.plus_us(rested_us);
             let reached_us = arrival.reached.since_us(arrival.due);
             let prelude_us = now.since_us(received).saturating_sub(rested_us);
@@ -74,8 +74,8 @@ impl<W: Wire> ArrivalRunner<W> {
         completion
     }
 
-    /// Sends several requests at a time, as many as there may be connections. The last of them is
-    /// now the last call of the task.
+    /// Sends several requests at the same time, as many as there may be connections. The last of
+    /// them is now the last call of the task.
     pub(super) async fn send_batch(
         &self,
         requests: &[Arc<Request>],
@@ -210,12 +210,12 @@ impl<W: Wire> ArrivalRunner<W> {
             tokens,
             shown: shown.as_ref(),
             capture: Some(&capture),
-            // A task says of each request whether it follows redirects.
+            // The task says for each request whether it follows redirects.
             location: None,
         };
         let times = (begin.due, begin.dispatched);
         if let Some(name) = name {
-            // Before its call: what is in flight has a name, too.
+            // Before its call: calls in flight need their names, too.
             self.recorder.name(name);
         }
         let begun = one.arrival.and_then(|arrival| {
@@ -230,7 +230,8 @@ impl<W: Wire> ArrivalRunner<W> {
         let pending = one.arrival.zip(name.as_ref()).map(|(arrival, name)| {
             let call_end = Self::call_end(arrival, &order, begin, end, ended, &trace);
             if order.tokens.is_some() {
-                // What is counted here goes with its name; the call itself is counted later.
+                // The name is recorded with the figures counted here; the call itself is counted
+                // later.
                 self.tally.borrow_mut().name(name);
                 self.count_tokens(&order, &call_end);
             }
@@ -270,7 +271,7 @@ fn completion(ended: ExchangeEnd, capture: ResponseCapture, elapsed_us: u64) -> 
     }
 }
 
-/// Name of a request: as its task says, or its method and its path without the query.
+/// Name of a request: the one that its task sets, or its method and its path without the query.
 fn call_name(request: &Request) -> String {
     match &request.name {
         Some(name) => name.clone(),

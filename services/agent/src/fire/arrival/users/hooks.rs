@@ -17,8 +17,8 @@ use crate::fire::request::redaction::truncate;
 use crate::fire::request::scratch::Scratch;
 use crate::users::script::Part;
 
-/// Maximum number of users prepared at a time: a target must not be flooded before the run has
-/// begun.
+/// Maximum number of users prepared at the same time: a target must not be flooded before the run
+/// has begun.
 const PREPARED_AT_A_TIME: usize = 16;
 /// Timeout for all clean-ups together.
 pub(crate) const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ pub(crate) const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
 const REASON_BYTES_MAX: usize = 4_000;
 
 impl<W: Wire> ArrivalRunner<W> {
-    /// Prepares the users before the start, some at a time.
+    /// Prepares the users before the start, a limited number at the same time.
     ///
     /// # Errors
     /// How many could not be prepared, and the error of the first of them.
@@ -47,7 +47,7 @@ impl<W: Wire> ArrivalRunner<W> {
                     failed.0 += 1;
                     failed.1.get_or_insert(raised);
                     if failed.0 >= PREPARED_AT_A_TIME {
-                        // So many failures are systematic: no further user is tried.
+                        // So many failures are systematic: no further users are prepared.
                         next.set(numbers.len());
                     }
                 }
@@ -69,8 +69,8 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Creates and prepares one user: of which session it is, and whether it takes the place of
-    /// another.
+    /// Creates and prepares one user. `session` is its session, and whether it takes the place of
+    /// another user.
     pub(super) async fn prepare_user(
         &self,
         users: &VirtualUsers,
@@ -98,14 +98,14 @@ impl<W: Wire> ArrivalRunner<W> {
         }
         user.is_prepared = true;
         match users.is_closed() {
-            // The run was called off meanwhile: an error of the clean-up is in the log.
+            // The run was called off meanwhile. `clean_up` has logged its error.
             true => drop(self.clean_up(user, scratch).await),
             false => users.give(user),
         }
         Ok(())
     }
 
-    /// Lets `user` play a part that happens once per run.
+    /// Lets `user` play a part that is played once per run.
     ///
     /// # Errors
     /// The error that it raised.

@@ -1,16 +1,16 @@
-//! Arrivals whose tasks run in Python: the user says what it wants next, the core does it and
-//! resumes the user, until its part is over.
+//! Arrivals whose tasks run in Python: the user returns its next operation, the core performs it
+//! and resumes the user, until the part is over.
 //!
 //! - [`virtual_users`]: the users of a core.
 //! - [`hooks`]: their preparation and their clean-up.
 //! - [`part_context`]: the state of the part that a user performs.
 //! - [`exchange`]: one request, or a batch.
 //! - [`concurrent`]: requests in flight at the same time.
-//! - [`user_counts`]: what is counted of an arrival.
+//! - [`user_counts`]: counts the events of an arrival.
 //!
-//! The last call of a task is counted only when the task has ended, since its check decides its
-//! outcome. Requests before the start and after the end are never counted. For an arrival nothing
-//! is sent after a stop.
+//! The last call of a task is counted only when the task has ended, since the task's check decides
+//! its outcome. Requests before the start and after the end are never counted. After a stop,
+//! nothing is sent for an arrival.
 
 mod concurrent;
 mod exchange;
@@ -46,21 +46,21 @@ const REFUSALS_MAX: u32 = 1_000;
 /// Retry delay after `on_start` failed.
 const PREPARE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Time in which a user may still wait for something of its own after it was stopped.
+/// Time in which a user may still wait for something of its own after it was asked to stop.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 /// Timeout of a wait without a limit.
 const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How a wait for a user ended.
 enum WaitEnd {
-    /// The user wants something.
+    /// The user has its next operation.
     Next(Operation),
     /// One of its requests has ended.
     Finished(Box<FinishedRequest>),
 }
 
 impl<W: Wire> ArrivalRunner<W> {
-    /// Performs an arrival's task in Python; gives the end of the task.
+    /// Performs an arrival's task in Python; returns the end of the task.
     pub(crate) async fn perform_script(
         &self,
         users: &VirtualUsers,
@@ -129,8 +129,8 @@ impl<W: Wire> ArrivalRunner<W> {
         end
     }
 
-    /// Prepares a user of a closed loop that came here with a shard during the run, or that takes
-    /// the place of one whose session is over.
+    /// Prepares a user of a closed loop whose shard came to this agent during the run, or that
+    /// takes the place of a user whose session is over.
     async fn prepare_late(
         &self,
         users: &VirtualUsers,
@@ -143,7 +143,7 @@ impl<W: Wire> ArrivalRunner<W> {
         };
         let session = (arrival.session.unwrap_or(0), leaving.is_some());
         if let Some(leaving) = leaving {
-            // Errors are in the log.
+            // `clean_up` has logged the errors.
             drop(self.clean_up(leaving, context.scratch).await);
         }
         match self
@@ -151,7 +151,7 @@ impl<W: Wire> ArrivalRunner<W> {
             .await
         {
             Ok(()) => {
-                // What is done without an arrival counts as a rest.
+                // Time spent on work that belongs to no arrival counts as a rest.
                 context.rested_us = MonoTime::now().since_us(context.dispatched);
                 users.take(arrival.id)
             }
@@ -194,7 +194,7 @@ impl<W: Wire> ArrivalRunner<W> {
         loop {
             context.target = self.target_of(user, context.arrival);
             let now = match next {
-                // This time is not needed, and reading a clock has a cost.
+                // The time is not needed here, and reading the clock costs time.
                 Operation::Ended(_) => context.dispatched,
                 _ => MonoTime::now(),
             };
@@ -231,7 +231,8 @@ impl<W: Wire> ArrivalRunner<W> {
                 }
             }
             next = user.script.resume(heard);
-            // Without it, a user that never waits would keep the pacer from its commands.
+            // Without it, a user that never waits would prevent the pacer from reading its
+            // commands.
             tokio::task::consume_budget().await;
         }
     }
@@ -273,14 +274,14 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Whether an arrival has to end: the run was stopped, or it has taken too long.
+    /// Whether an arrival has to end: the run was stopped, or the arrival has taken too long.
     fn is_over_for(&self, context: &PartContext<'_>, now: MonoTime) -> bool {
         let too_long = context.until.is_some_and(|until| now >= until);
         context.arrival.is_some() && (self.barred(now).is_some() || too_long)
     }
 
-    /// Waits for the user's own wait and for its requests. When the user's wait exceeds its limit,
-    /// the user is told to stop, once; `None`: it waits on all the same.
+    /// Waits for the user itself and for its requests. When the user waits longer than its limit,
+    /// it is asked to stop, once. Returns `None` if it waits on nevertheless.
     async fn wait_outside(
         &self,
         user: &mut dyn User,
@@ -344,7 +345,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Waits; for an arrival until a stop at most.
+    /// Waits for `time`; the wait of an arrival ends early at a stop.
     async fn rest(&self, time: Duration, is_counted: bool) {
         let mut sleep = pin!(sleep(time));
         poll_fn(|cx| match is_counted && self.stopped().is_some() {

@@ -35,7 +35,7 @@ pub(super) struct PartContext<'a> {
     pub(super) is_checked: bool,
     pub(super) all_ok: bool,
     pub(super) refusals: u32,
-    /// Whether the user was told to stop waiting for something of its own.
+    /// Whether the user was asked to end its own wait.
     pub(super) is_called_off: bool,
     /// Deadline of the part.
     pub(super) until: Option<MonoTime>,
@@ -49,14 +49,14 @@ pub(super) struct PendingCall {
     pub(super) call: Arc<Call>,
     /// The value of its id header; empty without one.
     pub(super) id: String,
-    /// The beginning of its answer, if that may be shown.
+    /// The beginning of its answer, if the answer may be shown.
     pub(super) answer: ResponseHead,
-    /// Its seat in the ring, which holds it until it is counted, and its record there.
+    /// Its seat in the ring, where its record stays until it is counted, and that record.
     pub(super) begun: (u32, Option<CallRecord>),
 }
 
 impl<'a> PartContext<'a> {
-    /// Of a part without an arrival.
+    /// The context of a part without an arrival.
     pub(super) fn uncounted(scratch: &'a mut Scratch) -> Self {
         Self::of(None, MonoTime::now(), scratch)
     }

@@ -1,4 +1,4 @@
-//! Counts what happens to an arrival of a user, in the tally and in the ring alike.
+//! Counts the events of a user's arrival, in the tally and in the ring alike.
 
 use loadpilot_events::limits::{RAISED_BYTES_MAX, TRACE_BYTES_MAX};
 use loadpilot_events::log::delta::LastCall;
@@ -13,7 +13,7 @@ use crate::fire::http::wire::Wire;
 use crate::fire::request::redaction::truncate;
 
 impl<W: Wire> ArrivalRunner<W> {
-    /// Counts the previous call, now that it was not the last.
+    /// Counts the pending call, which was not the last one of its part.
     pub(super) fn count_pending(&self, context: &mut PartContext<'_>) {
         if let (Some(arrival), Some(pending)) = (context.arrival, context.pending.take()) {
             context.all_ok &= pending.end.outcome == Outcome::Ok;
@@ -22,7 +22,8 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Counts a call. Its name goes with it, since rows may have been taken since it was sent.
+    /// Counts a call. Its name is recorded with it, since rows may have been taken since it was
+    /// sent.
     pub(super) fn count_call(&self, arrival: &Arrival, pending: PendingCall) {
         let (seat, begun) = pending.begun;
         {
@@ -36,7 +37,7 @@ impl<W: Wire> ArrivalRunner<W> {
         self.sample(arrival, pending.due, &pending.end);
     }
 
-    /// Counts a check of an answer; gives the outcome of the call.
+    /// Counts a check of an answer; returns the outcome of the call.
     pub(super) fn count_check(
         &self,
         arrival: &Arrival,
@@ -54,7 +55,8 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Counts what a user added to metrics in an arrival's task, however that ended.
+    /// Counts the samples that a user added to metrics in an arrival's task, however the task
+    /// ended.
     pub(super) fn count_metrics(&self, arrival: &Arrival, user: &mut VirtualUser) {
         let measured = user.script.take_samples();
         let mut tally = self.tally.borrow_mut();
@@ -64,7 +66,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Counts an arrival whose task raised, by the outcome of its last call.
+    /// Counts an arrival whose task raised an error, by the outcome of its last call.
     pub(crate) fn count_task_raised(&self, arrival: &Arrival, last: Option<Outcome>) {
         let last = match last {
             Some(Outcome::Ok) => LastCall::Ok,
@@ -75,7 +77,7 @@ impl<W: Wire> ArrivalRunner<W> {
         self.recorder.task_raised(arrival.key, last);
     }
 
-    /// Counts an error by its text, cut to its limit and without secrets of the plan.
+    /// Counts an error by its text, truncated and without secrets of the plan.
     pub(crate) fn count_raised(
         &self,
         arrival: &Arrival,
@@ -101,7 +103,7 @@ impl<W: Wire> ArrivalRunner<W> {
         self.recorder.raised(arrival.key, by, &text);
     }
 
-    /// A text of the scenario without the secrets that it was given.
+    /// A text of the scenario with the plan's secrets masked.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.program.redactor.apply(text)
     }

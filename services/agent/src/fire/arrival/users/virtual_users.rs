@@ -1,7 +1,7 @@
 //! The virtual users of a core: created and prepared before the start, taken by arrivals in turn,
 //! cleaned up after the end.
 //!
-//! Each does one thing at a time. A user must never leave its thread, which has entered the
+//! Each user does one thing at a time. A user must never leave its thread, which has entered the
 //! interpreter.
 
 use std::cell::{Cell, RefCell};
@@ -19,7 +19,7 @@ use crate::users::prepared_users::States;
 use crate::users::row_file::RowFile;
 use crate::users::script::{Scenario, Scripting, Source, User};
 
-/// What a core needs to create its users.
+/// The inputs with which a core creates its users.
 #[derive(Debug, Clone)]
 pub struct VirtualUsersSetup {
     /// The interpreter.
@@ -48,12 +48,12 @@ pub struct VirtualUsersSetup {
     pub workload: Arc<Workload>,
     /// Numbers of the users of this core, among all users of the run.
     pub users: Vec<u32>,
-    /// States of users that were prepared elsewhere.
+    /// States of users that the submitter prepared.
     pub states: Option<Arc<States>>,
 }
 
 impl VirtualUsersSetup {
-    /// Whether the users were prepared elsewhere, where they are cleaned up as well.
+    /// Whether the submitter prepared the users; it then cleans them up, too.
     fn comes_prepared(&self) -> bool {
         let states = self.states.as_ref();
         states.is_some_and(|states| states.users.is_some())
@@ -66,31 +66,31 @@ pub(crate) struct VirtualUser {
     pub script: Box<dyn User>,
     /// The session of its place in a closed loop, from 0; without sessions 0.
     pub session: u32,
-    /// Whether it took the place of another and has sent nothing yet: its first request opens a
-    /// connection.
+    /// Whether it took the place of another user and has sent nothing yet: its first request then
+    /// opens a connection.
     pub is_new_client: bool,
-    /// Whether its preparation has succeeded, so that it gets its clean-up.
+    /// Whether its preparation has succeeded: only then is it cleaned up.
     pub is_prepared: bool,
 }
 
 /// Idle users.
 enum Idle {
-    /// Of a schedule: an arrival takes the user that has been idle longest.
+    /// For a schedule: an arrival takes the user that has been idle longest.
     InTurn(VecDeque<VirtualUser>),
-    /// Of a closed loop, where an arrival names its user: indexed by number.
+    /// For a closed loop, where an arrival names its user: indexed by number.
     ByNumber(Vec<Option<VirtualUser>>),
 }
 
 /// The users of one core.
 pub(crate) struct VirtualUsers {
     scenario: Box<dyn Scenario>,
-    /// Work of the scenario itself, besides its users.
+    /// The scenario's own background task.
     background: Option<JoinHandle<()>>,
     numbers: Vec<u32>,
-    /// Its users need no preparation here.
+    /// Whether the users need no preparation here.
     pub(crate) comes_prepared: bool,
     idle: RefCell<Idle>,
-    /// No user is given work any more.
+    /// Whether users are no longer assigned to arrivals.
     closed: Cell<bool>,
 }
 
@@ -130,7 +130,7 @@ impl VirtualUsers {
         &self.numbers
     }
 
-    /// Creates a user that has done nothing yet.
+    /// Creates a user that is not prepared yet.
     pub(crate) fn make(&self, number: u32) -> Result<VirtualUser, String> {
         Ok(VirtualUser {
             number,
@@ -141,7 +141,7 @@ impl VirtualUsers {
         })
     }
 
-    /// Takes the user for an arrival; `None` when no user is idle for it.
+    /// Takes the user for an arrival; `None` when no idle user can serve it.
     pub(crate) fn take(&self, id: ArrivalId) -> Option<VirtualUser> {
         if self.closed.get() {
             return None;
@@ -169,12 +169,12 @@ impl VirtualUsers {
         }
     }
 
-    /// Whether no user is given work any more.
+    /// Whether users are no longer assigned to arrivals.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.get()
     }
 
-    /// Takes all idle users out, for good.
+    /// Removes and returns all idle users. No user is assigned to an arrival afterwards.
     pub(crate) fn close(&self) -> Vec<VirtualUser> {
         self.closed.set(true);
         match &mut *self.idle.borrow_mut() {

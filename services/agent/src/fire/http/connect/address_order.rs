@@ -1,5 +1,5 @@
-//! In which order a connection tries the addresses of a name: in turn, so that each gets its share
-//! of the load, and last those that failed a short time ago.
+//! The order in which connections try the addresses of a name: round robin, so that each address
+//! gets its share of the load. Addresses that failed a short time ago come last.
 //!
 //! Must never leave out an address: the last one may be the only one that works.
 
@@ -12,22 +12,22 @@ use loadpilot_events::log::outcome::Outcome;
 use super::error_classification::ErrorClass;
 use crate::fire::clock::MonoTime;
 
-/// Interval in µs in which an address is tried last after an error: trying it again costs a round
-/// trip.
+/// Interval in µs in which an address is tried last after an error. It is short: trying the address
+/// again costs only a round trip.
 const AVOIDED_AFTER_ERROR_US: u64 = 1_000_000;
-/// The same after a time-out: trying it again costs a call.
+/// The same after a time-out. It is long: trying the address again costs a call.
 const AVOIDED_AFTER_TIME_OUT_US: u64 = 300_000_000;
 
 /// The order of one target on one core.
 #[derive(Debug)]
 pub(crate) struct AddressOrder {
-    /// Number of connections begun, which selects the next address.
+    /// Number of connections begun; selects the next address.
     turn: Cell<usize>,
     /// Addresses that failed, and until when they are tried last.
     avoided: RefCell<BTreeMap<SocketAddr, MonoTime>>,
 }
 
-/// One address being tried. Dropped before its end, it was cut off by a time-out.
+/// One attempt to connect to an address. If it is dropped before its end, a time-out cut it off.
 pub(crate) struct Attempt<'o> {
     order: &'o AddressOrder,
     address: SocketAddr,
@@ -43,8 +43,8 @@ impl AddressOrder {
         }
     }
 
-    /// The addresses in the order of the next connection. Those of the family that the system put
-    /// first come before the others.
+    /// The addresses in the order of the next connection. Addresses of the family that the system
+    /// listed first come before the others.
     pub(crate) fn next(&self, mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
         let turn = self.turn.get();
         self.turn.set(turn.wrapping_add(1));
@@ -93,7 +93,7 @@ impl Drop for Attempt<'_> {
         if self.avoid_us > 0 {
             let now = MonoTime::now();
             let mut avoided = self.order.avoided.borrow_mut();
-            // A name may stand for other addresses at each resolution.
+            // The name may have other addresses at the next resolution.
             avoided.retain(|_, until| now < *until);
             avoided.insert(self.address, now.plus_us(self.avoid_us));
         }
@@ -115,8 +115,8 @@ mod tests {
         (0..count).map(|_| order.next(known.to_vec())[0]).collect()
     }
 
-    /// Broken if addresses did not take turns, if those of the family that the system does not
-    /// prefer took part in them, or if an address were left out.
+    /// Broken if the addresses are not used in turn, if those of the family that the system does
+    /// not prefer take part in that, or if an address is left out.
     #[test]
     fn addresses_of_the_preferred_family_take_turns() {
         let known = addresses(&["10.0.0.1:80", "[fd00::1]:80", "10.0.0.2:80", "10.0.0.3:80"]);
@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(order.next(Vec::new()), []);
     }
 
-    /// Broken if an address that has just failed were tried before others, if it were never tried
-    /// again, or if a fault of this machine were held against it.
+    /// Broken if an address that has just failed is tried before others, if it is never tried
+    /// again, or if a fault of this machine counts against it.
     #[test]
     fn an_address_that_failed_is_tried_last_for_a_while() {
         let known = addresses(&["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"]);

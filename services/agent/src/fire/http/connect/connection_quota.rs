@@ -1,13 +1,13 @@
-//! The number of connections of one core: its part of what the plan allows an agent.
+//! The number of connections of one core: its part of the number that the plan allows an agent.
 //!
-//! The parts of all cores are exactly the whole.
+//! The parts of all cores add up to exactly the whole.
 
 use loadpilot_events::plan::connections::Connections;
 
 /// The connections of one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ConnectionQuota {
-    /// Maximum number open at a time; `None` sets no limit.
+    /// Maximum number open at the same time; `None` sets no limit.
     pub max: Option<u32>,
     /// Number to open before the start.
     pub open_first: u32,
@@ -43,7 +43,7 @@ pub fn portion(whole: u32, part: u32, parts: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// A limit that was lost in rounding would let an agent exceed the plan, or never start.
+    /// Broken if a limit is lost in rounding: an agent would exceed the plan, or never start.
     #[test]
     fn limits_are_divided_exactly() {
         for (whole, parts) in [(10, 4), (1, 1), (10_000, 3), (7, 7), (5, 1)] {

@@ -27,7 +27,7 @@ use crate::fire::request::target::{Endpoint, Target};
 use crate::fire::request::tls::Offer;
 
 /// Minimum interval between failed name resolutions, in µs: a target whose name does not resolve
-/// must not become a load on its name server.
+/// must not put load on its name server.
 const LOOKUP_AGAIN_US: u64 = 1_000_000;
 
 /// Opens connections to one target of a program.
@@ -36,8 +36,8 @@ pub(crate) struct Dialer {
     /// Index of the target.
     target: u16,
     resolved: RefCell<Option<Resolved>>,
-    /// Held during a name resolution, so that there is one at a time; time and cause of the last
-    /// failure.
+    /// Held during a name resolution, so that only one runs at a time; contains time and cause of
+    /// the last failure.
     lookup: Mutex<Option<(MonoTime, ErrorClass)>>,
     order: AddressOrder,
     local_addresses: LocalAddresses,
@@ -67,8 +67,8 @@ impl Dialer {
         &self.program.targets[usize::from(self.target)]
     }
 
-    /// Opens a connection, over TLS one that agreed on a protocol of `offer`. Enters its stages in
-    /// `progress` and its phases in `trace`.
+    /// Opens a connection; over TLS, one that agreed on a protocol of `offer`. Records its stages
+    /// in `progress` and its phases in `trace`.
     ///
     /// # Errors
     /// The step that failed.
@@ -127,7 +127,7 @@ impl Dialer {
         }
     }
 
-    /// Makes a connection to the proxy one to the target, if there is a proxy.
+    /// Turns a connection to the proxy into one to the target, if there is a proxy.
     async fn through_proxy(
         &self,
         tcp: Result<TcpStream, ErrorClass>,
@@ -161,7 +161,7 @@ impl Dialer {
         }
     }
 
-    /// Resolves the target's name, or gives the cached addresses.
+    /// Resolves the target's name, or returns the cached addresses.
     async fn addresses(
         &self,
         host: &str,
@@ -211,7 +211,7 @@ impl Dialer {
         found
     }
 
-    /// The addresses of the family that the plan names; at least one.
+    /// The addresses of the family that the plan requires; at least one.
     fn of_the_family(
         &self,
         host: &str,
@@ -243,7 +243,7 @@ impl Dialer {
                     tracing::debug!(%error, %address, "not connected");
                     let class = ErrorClass::connecting(&error);
                     attempt.failed(class);
-                    // What this machine lacks explains the failures of the other addresses.
+                    // A shortage on this machine also explains the failures of the other addresses.
                     failed = match failed {
                         Some(first) if first.outcome == Outcome::Local => failed,
                         Some(_) if class.outcome != Outcome::Local => failed,
@@ -258,8 +258,8 @@ impl Dialer {
         }))
     }
 
-    /// The addresses that the policy allows and that a local address can reach: that of another
-    /// family says nothing about the target.
+    /// The addresses that the policy allows and that a local address can reach. An address of
+    /// another family says nothing about the target.
     fn allowed(&self, host: &str, addresses: &[SocketAddr]) -> Vec<SocketAddr> {
         let fits = |address: &SocketAddr| self.local_addresses.fit(*address);
         let any_fits = addresses.iter().any(fits);
@@ -352,8 +352,8 @@ mod tests {
         (class.outcome, class.cause)
     }
 
-    /// Broken if all connections went to one address of a name, if all cores began with the same
-    /// one, or if a name were given up at the first address that refuses.
+    /// Broken if all connections go to one address of a name, if all cores begin with the same
+    /// address, or if a name is given up at the first address that refuses.
     #[test]
     fn connections_go_to_the_addresses_in_turn() {
         let listeners = [bind(), bind(), bind()];
@@ -387,13 +387,13 @@ mod tests {
         });
     }
 
-    /// Broken if a fault of this machine were reported as one of the target that came after it, or
-    /// the cause were that of an address that is tried only because the first failed.
+    /// Broken if a fault of this machine is reported as one of the target that follows it, or if
+    /// the cause is that of an address that is tried only because the first one failed.
     #[test]
     fn the_cause_is_a_local_one_or_that_of_the_first_address() {
         let closed = [address(&bind()), address(&bind())];
         block_on(async {
-            // In turn; 203.0.113.7 is no address of this machine.
+            // In turn; 203.0.113.7 is not an address of this machine.
             for sources in [["203.0.113.7", "127.0.0.2"], ["127.0.0.2", "203.0.113.7"]] {
                 let dialer = Dialer::new(program(&sources), 0);
                 let class = failed(&dialer, &closed).await;

@@ -1,7 +1,7 @@
 //! Classifies errors of the system, TLS and HTTP into an outcome and its cause.
 //!
-//! What this machine lacks is an outcome of its own and never counted against the target. Must
-//! never keep a text: causes are a closed set, and the texts go to the log.
+//! A shortage on this machine, such as no free port, has an outcome of its own and is never counted
+//! against the target. Must never store a text: causes are a closed set, and texts go to the log.
 
 use std::error::Error as StdError;
 use std::io;
@@ -69,8 +69,8 @@ fn chain<'e>(
     error: &'e (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| {
-        // The `source` of an io::Error skips the error that it wraps, and is the source of that
-        // one.
+        // The `source` of an io::Error is the source of the error that it wraps: the wrapped error
+        // itself is skipped.
         let inner = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
@@ -78,7 +78,7 @@ fn chain<'e>(
     })
 }
 
-/// The same error with a kind that names its cause: h2 passes on nothing but the kind.
+/// The same error with a kind that names its cause: h2 passes on only the kind.
 pub(crate) fn with_kind(error: io::Error) -> io::Error {
     match root_cause(&error) {
         Cause::ClientCertificate => io::Error::new(io::ErrorKind::PermissionDenied, error),
@@ -95,7 +95,7 @@ fn root_cause(error: &(dyn StdError + 'static)) -> Cause {
     found.unwrap_or(Cause::Other)
 }
 
-/// By the error number of the system, else by the kind that a library chose.
+/// Classifies by the error number of the system, else by the kind that a library chose.
 fn of_system(error: &io::Error) -> Option<Cause> {
     let Some(number) = error.raw_os_error() else {
         return match error.kind() {
@@ -141,7 +141,7 @@ fn of_tls(error: &TlsError) -> Cause {
 
 fn of_certificate(error: &CertificateError) -> Cause {
     match error {
-        // A server without a trusted issuer that uses a trusted name.
+        // Bad signature: an issuer that is not trusted uses the name of a trusted one.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             Cause::CertificateUntrusted
         }
@@ -156,7 +156,7 @@ fn of_certificate(error: &CertificateError) -> Cause {
     }
 }
 
-/// The alerts by which a target ends a handshake and says why (RFC 8446, section 6.2).
+/// The alerts with which a target ends a handshake and states the reason (RFC 8446, section 6.2).
 fn of_alert(alert: AlertDescription) -> Option<Cause> {
     match alert {
         AlertDescription::CertificateRequired
@@ -185,7 +185,7 @@ mod tests {
         io::Error::from_raw_os_error(number)
     }
 
-    /// Broken if what this machine lacks were counted against the target, or the other way round.
+    /// Broken if a shortage on this machine is counted against the target, or the other way round.
     #[test]
     fn what_this_machine_lacks_is_local() {
         let lacking = [
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!((reset.outcome, reset.cause), (Outcome::Io, Cause::Reset));
     }
 
-    /// Broken if a cause that a library has wrapped were not found any more.
+    /// Broken if a cause that a library has wrapped is not found any more.
     #[test]
     fn a_wrapped_error_is_unwrapped() {
         let wrapped = |inner: TlsError| io::Error::new(io::ErrorKind::InvalidData, inner);

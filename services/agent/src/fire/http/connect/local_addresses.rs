@@ -1,7 +1,7 @@
-//! Local addresses and ports of connections: addresses of this machine in turn, ports of a range.
+//! Local addresses and ports of connections: this machine's addresses in turn, ports of a range.
 //!
 //! Must never connect from an address or a port that the plan does not name. When none is left, the
-//! outcome is this machine's and not the target's.
+//! outcome counts against this machine, not against the target.
 
 use std::cell::Cell;
 use std::io;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use loadpilot_events::plan::connections::Source;
 use tokio::net::{TcpSocket, TcpStream};
 
-/// Number of ports tried in a row before other tasks run: an exhausted range must not hold up the
+/// Number of ports tried in a row before other tasks run: an exhausted range must not delay the
 /// pacer.
 const TRIES_IN_A_ROW: u32 = 16;
 
@@ -18,7 +18,7 @@ const TRIES_IN_A_ROW: u32 = 16;
 #[derive(Debug)]
 pub(crate) struct LocalAddresses {
     addresses: Vec<LocalAddress>,
-    /// Number of connections begun, which selects the next address.
+    /// Number of connections begun; selects the next address.
     begun: Cell<usize>,
 }
 
@@ -28,12 +28,12 @@ struct LocalAddress {
     source: Source,
     /// Whether the system can choose within the range.
     system_chooses: bool,
-    /// Number of ports tried, which selects the next port.
+    /// Number of ports tried; selects the next port.
     tried: Cell<u16>,
 }
 
 impl LocalAddresses {
-    /// The addresses of the plan; without any the system chooses everything.
+    /// The addresses of the plan; if it names none, the system chooses everything.
     pub(crate) fn new(sources: &[Source]) -> Self {
         let system = system_port_range();
         let addresses = sources.iter().map(|&source| LocalAddress {
@@ -131,7 +131,7 @@ impl LocalAddress {
         let own = SocketAddr::new(self.source.address, port);
         if let Err(error) = socket.bind(own) {
             tracing::debug!(%error, %own, "cannot connect from there");
-            // Such as a port that only root may use: never the target's fault.
+            // For example a port that only root may use: never counted against the target.
             return Err(match is_taken(&error) {
                 true => error,
                 false => no_port_left(),
@@ -160,8 +160,8 @@ fn is_taken(error: &io::Error) -> bool {
     )
 }
 
-/// The system narrows its choice to a range that lies within its own. Any other range has no effect
-/// (ip(7), `IP_LOCAL_PORT_RANGE`), and the load would come from other ports unnoticed.
+/// The system restricts its choice to a range that lies within its own. Any other range has no
+/// effect (ip(7), `IP_LOCAL_PORT_RANGE`), and the load would come from other ports unnoticed.
 fn lies_within(ports: Option<(u16, u16)>, system: Option<(u16, u16)>) -> bool {
     ports.zip(system).is_some_and(|(ports, system)| {
         system.0 <= ports.0 && ports.0 < ports.1 && ports.1 <= system.1
@@ -227,8 +227,9 @@ mod tests {
 
     use super::*;
 
-    /// Broken if a connection came from a port outside of its range, two shared one, or an
-    /// exhausted range were blamed on the target; within the system's own ports and without.
+    /// Broken if a connection comes from a port outside of its range, if two share one port, or if
+    /// an exhausted range is counted against the target; within the system's own ports and outside
+    /// of them.
     #[test]
     fn ports_come_from_their_range_until_it_is_used_up() {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -273,7 +274,7 @@ mod tests {
         }
     }
 
-    /// Broken if a range were left to the system that it would not respect.
+    /// Broken if the choice is left to the system for a range that the system would not respect.
     #[test]
     fn only_what_the_system_keeps_to_is_left_to_it() {
         let system = Some((100, 200));

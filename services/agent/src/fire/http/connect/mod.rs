@@ -1,7 +1,7 @@
 //! Opens connections to the target.
 //!
-//! - [`address_order`]: which address of a name is next.
-//! - [`connection_quota`]: how many connections a core may have.
+//! - [`address_order`]: the order in which the addresses of a name are tried.
+//! - [`connection_quota`]: the number of connections that a core may have.
 //! - [`local_addresses`]: the addresses and ports that they come from.
 //! - [`dial`]: name resolution, TCP or a Unix socket, a proxy, TLS.
 //! - [`proxy`]: asks a proxy for a connection.

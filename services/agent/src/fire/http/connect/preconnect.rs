@@ -1,6 +1,6 @@
 //! Opens connections before the first request is due, handshakes included.
 //!
-//! They belong to no call: no call's time holds their handshakes, and they are not counted as
+//! They belong to no call: no call's time contains their handshakes, and they are not counted as
 //! opened. Must never fail a run: a failure is reported, and the calls that need a connection try
 //! again and are counted.
 
@@ -14,10 +14,11 @@ use super::dial::Dialer;
 use super::error_classification::ErrorClass;
 use crate::fire::futures::join_all;
 
-/// Maximum number of connections that a core opens at a time: a target's accept queue is short.
+/// Maximum number of connections that a core opens at the same time: a target's accept queue is
+/// short.
 const OPENING_MAX: u32 = 64;
 
-/// Timeout for all of them; shorter than the coordinator waits for an agent to be ready.
+/// Timeout for all of them; shorter than the coordinator's timeout for an agent to be ready.
 const PRECONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Result of opening connections before the start.
@@ -109,8 +110,8 @@ mod tests {
         runtime.expect("a runtime").block_on(future)
     }
 
-    /// Broken if a target that refuses some, or does not answer, made the others fail, went
-    /// uncounted or held up the start for ever.
+    /// Broken if a target that refuses some connections, or does not answer, makes the others fail,
+    /// is not counted or delays the start for ever.
     #[test]
     fn each_is_opened_or_told() {
         let count = Cell::new(0);
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(run(open_all(300, Duration::from_millis(20), open)), wanted);
     }
 
-    /// Broken if a core opened all at once, or waited for one before it began with the next.
+    /// Broken if a core opens all at once, or waits for one before it begins the next.
     #[test]
     fn some_are_opened_at_a_time() {
         let (now, most) = (Cell::new(0), Cell::new(0));

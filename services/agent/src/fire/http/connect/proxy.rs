@@ -1,8 +1,8 @@
 //! Asks a proxy for a connection to the target: CONNECT (RFC 9110, section 9.3.6) or SOCKS 5 (RFC
 //! 1928, RFC 1929).
 //!
-//! Must never take a byte that belongs to the target, nor keep more of an answer than its limit:
-//! proxies may be hostile. It has no timer: the time-outs of the call cut it off.
+//! Must never read a byte that belongs to the target, nor store more of an answer than its limit:
+//! proxies may be hostile. It has no timer: the time-outs of the call end it.
 
 use std::io;
 
@@ -16,7 +16,7 @@ use crate::fire::request::proxy::{Greeting, Proxy};
 
 /// Maximum bytes of the answer to CONNECT.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// Number of bytes per look at an answer.
+/// Number of bytes per peek at an answer.
 const PEEK_BYTES: usize = 512;
 /// Maximum characters of an answer that are shown.
 const SHOWN_CHARS_MAX: usize = 100;
@@ -25,7 +25,7 @@ const SHOWN_CHARS_MAX: usize = 100;
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) class: ErrorClass,
-    /// Its answer in words, if it gave one.
+    /// Its answer as text, if it gave one.
     pub(super) answer: Option<String>,
 }
 
@@ -54,10 +54,10 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// Makes `tcp`, a connection to the proxy, one to the target.
+/// Turns `tcp`, a connection to the proxy, into one to the target.
 ///
 /// # Errors
-/// What the proxy answered instead.
+/// The answer of the proxy that is not a success.
 pub(super) async fn ask(proxy: &Proxy, tcp: &mut TcpStream) -> Result<(), Refused> {
     match &proxy.greeting {
         Greeting::Http(request) => connect(request, tcp).await,
@@ -76,7 +76,7 @@ async fn connect(request: &[u8], tcp: &mut TcpStream) -> Result<(), Refused> {
     let status: Option<u16> = status.and_then(|digits| digits.parse().ok());
     let cause = match status {
         Some(200..300) => return Ok(()),
-        // 401 is the answer of tinyproxy to a wrong password.
+        // tinyproxy answers 401 to a wrong password.
         Some(401 | 407) => Cause::ProxyCredentials,
         Some(502..=504) => Cause::ProxyNoConnection,
         Some(100..) => Cause::ProxyRefused,
@@ -86,7 +86,7 @@ async fn connect(request: &[u8], tcp: &mut TcpStream) -> Result<(), Refused> {
     Err(Refused::new(cause, shown.take(SHOWN_CHARS_MAX).collect()))
 }
 
-/// Reads up to the end of a head: the target may speak first, right behind it.
+/// Reads up to the end of a head and no further: the target's first bytes may follow directly.
 async fn read_head(tcp: &mut TcpStream) -> Result<Vec<u8>, Refused> {
     let (mut head, mut peeked) = (Vec::new(), [0; PEEK_BYTES]);
     loop {
@@ -147,7 +147,7 @@ async fn socks5(login: Option<&[u8]>, request: &[u8], tcp: &mut TcpStream) -> Re
             format!("SOCKS 5 reply {code}: {words}"),
         ));
     }
-    // The address that the proxy connects from is of no interest.
+    // The address that the proxy connects from is not needed.
     let length = match kind {
         1 => 4,
         3 => usize::from(tcp.read_u8().await?),
@@ -159,7 +159,7 @@ async fn socks5(login: Option<&[u8]>, request: &[u8], tcp: &mut TcpStream) -> Re
     Ok(())
 }
 
-/// Why a reply is no success (RFC 1928, section 6).
+/// Why a reply is not a success (RFC 1928, section 6).
 fn of_reply(code: u8) -> Option<(Cause, &'static str)> {
     Some(match code {
         0 => return None,
@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// Broken if a byte of the target were taken for the proxy's, however the answer is cut.
+    /// Broken if a byte of the target is taken for the proxy's, however the answer is cut.
     #[test]
     fn what_follows_the_answer_belongs_to_the_target() {
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,7 +1,7 @@
 //! The chunked transfer coding, byte by byte (RFC 9112, section 7.1).
 //!
-//! Strict about line ends and sizes, since two readers that disagree about a chunk disagree about
-//! where the next answer begins. Must never keep a byte of what it reads.
+//! Strict about line ends and sizes: two readers that disagree about a chunk also disagree about
+//! where the next answer begins. Must never store a byte of its input.
 
 use super::piece::{Malformed, Piece};
 
@@ -16,7 +16,8 @@ const SIZE_DIGITS_MAX: u8 = 16;
 #[derive(Debug)]
 pub(super) struct Chunks {
     state: State,
-    /// Size of the chunk whose header is being read; then the rest of its data.
+    /// Size of the chunk whose header is being read; then the number of data bytes that are left of
+    /// it.
     left: u64,
     extension_bytes: usize,
     trailer_bytes: usize,
@@ -27,7 +28,7 @@ enum State {
     Size {
         digits: u8,
     },
-    /// After a size, where whitespace is tolerated.
+    /// After a size; whitespace is tolerated here.
     SizeEnd,
     Extension,
     SizeLf,
@@ -55,7 +56,7 @@ impl Chunks {
         self.state == State::Ended
     }
 
-    /// Reads on and passes data to `take`; gives the bytes after the end.
+    /// Reads further bytes and passes data to `take`; returns the bytes after the end.
     ///
     /// # Errors
     /// The bytes are not chunks, or a size, the extensions or the trailers are too long.

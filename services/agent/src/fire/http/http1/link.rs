@@ -27,7 +27,7 @@ use crate::fire::request::redirect::{self, is_redirect};
 /// Number of bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// Read buffer of all connections of a core, since none keeps any bytes.
+/// Read buffer that all connections of a core share: no connection leaves bytes in it.
 pub(super) type ReadBuffer = RefCell<Box<[MaybeUninit<u8>]>>;
 
 pub(super) fn read_buffer() -> ReadBuffer {
@@ -40,12 +40,12 @@ pub(super) struct Link {
     stream: Stream,
     answer: Answer,
     opened: MonoTime,
-    /// When its last answer began, or it was opened.
+    /// When its last answer began, or when it was opened.
     used: MonoTime,
     requests: u32,
 }
 
-/// A request on its way, and what is known of its answer.
+/// A request in progress, and the state of its answer.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
     order: &'a Order<'a>,
@@ -54,7 +54,7 @@ pub(super) struct Exchange<'a> {
     next: usize,
     sent_bytes: u64,
     flushed: bool,
-    /// Error that ended the writing early; the answer may come all the same.
+    /// Error that ended the writing early; the target may still send an answer.
     write_error: Option<io::Error>,
     wrote_at: Option<MonoTime>,
     answered_at: Option<MonoTime>,
@@ -67,14 +67,14 @@ pub(super) struct Failed {
     pub(super) reach: Reach,
 }
 
-/// How far a failed exchange came.
+/// How far a failed exchange got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// The connection was gone before one byte of the request was written.
     Unsent,
     /// The connection was gone before one byte of the answer came.
     Unanswered,
-    /// Further, or it failed for another reason.
+    /// It got further, or failed for another reason.
     Beyond,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Exchange<'a> {
         self.next += unwritten.unwrap_or(rest.len());
     }
 
-    /// More of the answer was read; gives whether it was the first of it.
+    /// Takes note that bytes of the answer were read; returns whether they were its first.
     fn answered(&mut self, trace: &mut Trace) -> bool {
         if self.answered_at.is_some() {
             return false;
@@ -170,13 +170,13 @@ impl Link {
         self.used
     }
 
-    /// Whether an idle connection is still open and silent. Costs no system call unless the reactor
-    /// has an event for it.
+    /// Whether an idle connection is still open and has no bytes to read. Costs no system call
+    /// unless the reactor has an event for it.
     pub(super) fn is_quiet(&mut self, cx: &mut Context<'_>, read_buffer: &ReadBuffer) -> bool {
         let mut read_buffer = read_buffer.borrow_mut();
         let mut buf = ReadBuf::uninit(&mut read_buffer);
         let read = poll_fn(|cx| Pin::new(&mut self.stream).poll_read(cx, &mut buf));
-        // A task without budget would get `Pending` whatever is there.
+        // A task without budget would get `Pending` even if there are bytes to read.
         pin!(unconstrained(read)).poll(cx).is_pending()
     }
 
@@ -234,8 +234,8 @@ impl Link {
                 }
                 Ok(Read::Unfinished) => {}
                 Ok(Read::Complete { surplus }) => {
-                    // A request cut short, or surplus bytes, leave a connection that the next
-                    // exchange could not trust.
+                    // After a request cut short, or surplus bytes, the next exchange could not
+                    // trust the connection.
                     if surplus > 0 || !exchange.flushed {
                         self.answer.spoil();
                     }
@@ -254,7 +254,7 @@ impl Link {
         }
     }
 
-    /// Reads on in an answer with timed tokens, or one that a task reads.
+    /// Reads further bytes of an answer whose tokens are timed, or that a task reads.
     fn read_for(&mut self, order: &Order<'_>, bytes: &[u8]) -> Result<Read, Malformed> {
         let mut tokens = order
             .tokens
@@ -286,7 +286,7 @@ impl Link {
         })
     }
 
-    /// Writes what can be written now.
+    /// Writes as much as can be written now.
     fn write(
         &mut self,
         cx: &mut Context<'_>,
@@ -313,7 +313,7 @@ impl Link {
         Ok(())
     }
 
-    /// The peer has closed.
+    /// The peer has closed the connection.
     fn closed(&mut self, exchange: &Exchange<'_>, trace: &mut Trace) -> Result<u16, Failed> {
         if self.answer.ends_with_the_connection() {
             return Ok(self.complete(exchange, trace, false));
@@ -328,11 +328,11 @@ impl Link {
         Err(exchange.failed(class))
     }
 
-    /// The answer is complete; `at_once`: its last byte was read together with its first.
+    /// The answer is complete. `at_once`: its last byte was read together with its first.
     fn complete(&mut self, exchange: &Exchange<'_>, trace: &mut Trace, at_once: bool) -> u16 {
         self.used = exchange.answered_at.unwrap_or(self.used);
         trace.phases.last_byte_us = exchange.answered_at.map(|at| match at_once {
-            // Reading the clock is a part of what a fast exchange costs.
+            // Reading the clock would cost a noticeable share of a fast exchange.
             true => 0,
             false => MonoTime::now().since_us(at),
         });

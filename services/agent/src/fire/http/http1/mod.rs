@@ -5,8 +5,8 @@
 //! - [`link`]: one connection and its exchange.
 //!
 //! A request is sent a second time only on a kept connection that turned out to be closed: always
-//! when not one byte of it was written, and when its method is idempotent also when not one byte
-//! was answered. Nothing else is ever retried.
+//! if none of its bytes was written, and for an idempotent method also if no byte of an answer
+//! came. Nothing else is ever retried.
 
 pub(crate) mod answer;
 mod chunks;
@@ -35,7 +35,7 @@ use crate::fire::request::progress::Trace;
 use crate::fire::request::tls::Offer;
 
 /// Maximum number of unused connections closed at a time: each takes a system call, and arrivals
-/// are due meanwhile.
+/// become due meanwhile.
 const CLOSED_AT_ONCE: usize = 64;
 
 /// The engine of one core.
@@ -43,9 +43,9 @@ pub(crate) struct Http1 {
     program: Arc<Program>,
     dialer: Rc<Dialer>,
     /// A call in flight occupies one connection, and opens one only when none is idle. So there are
-    /// never more connections than calls allowed, idle ones included.
+    /// never more connections than allowed calls, idle ones included.
     quota: ConnectionQuota,
-    /// Last in, first out: the ones in use stay warm, the others may age and go.
+    /// Last in, first out: connections in use stay warm, the others may age and be closed.
     idle: RefCell<Vec<Link>>,
     read_buffer: ReadBuffer,
 }
@@ -61,7 +61,7 @@ impl Http1 {
         }
     }
 
-    /// Sends on a connection that was opened for it.
+    /// Sends an order on a connection that was opened for it.
     pub(crate) async fn send_on(
         &self,
         stream: Stream,
@@ -86,8 +86,8 @@ impl Http1 {
         loop {
             let mut link = self.idle.borrow_mut().pop()?;
             if !order.may_reuse {
-                // The call stands for a new client in the place of one that left: this connection
-                // is closed.
+                // The call represents a new client in the place of one that left: the connection of
+                // the old one is closed.
                 return None;
             }
             if self.may_stay(&link) && link.is_quiet(cx, &self.read_buffer) {
@@ -96,7 +96,7 @@ impl Http1 {
         }
     }
 
-    /// Whether a connection whose exchanges went well may carry another one.
+    /// Whether a connection whose exchanges succeeded may carry another one.
     fn may_stay(&self, link: &Link) -> bool {
         let settings = &self.program.connections;
         link.is_reusable()
@@ -118,7 +118,7 @@ impl Http1 {
         poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.read_buffer)).await
     }
 
-    /// Keeps a connection whose exchange went well, if it may carry another one.
+    /// Keeps a connection whose exchange succeeded, if it may carry another one.
     fn put_back(&self, link: Link) {
         if self.may_stay(&link) {
             self.idle.borrow_mut().push(link);
@@ -177,7 +177,7 @@ impl Wire for Http1 {
         let spare = idle.len().saturating_sub(self.quota.open_first as usize);
         let (mut to_close, mut closed) = (spare.min(CLOSED_AT_ONCE), 0);
         idle.retain_mut(|link| {
-            // The ones used longest ago come first.
+            // The connections used longest ago come first.
             if to_close > 0 && link.used() < unused_since {
                 (to_close, closed) = (to_close - 1, closed + 1);
                 return false;
@@ -185,7 +185,7 @@ impl Wire for Http1 {
             self.may_stay(link) && link.is_quiet(&mut cx, &self.read_buffer)
         });
         let len = idle.len();
-        // By halves: the list is copied whole each time.
+        // The capacity shrinks by halves, since each change copies the whole list.
         if closed > 0 && idle.capacity() > 4 * len {
             idle.shrink_to(2 * len);
         }

@@ -1,4 +1,4 @@
-//! Pieces of an HTTP/1.1 answer, and why bytes are no answer.
+//! Pieces of an HTTP/1.1 answer, and why bytes are not an answer.
 
 /// A piece of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,19 +12,19 @@ use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::wire::Order;
 use crate::fire::request::progress::Trace;
 
-/// Whether the target says that it did not begin with the request: it refused the stream, or closed
-/// the connection before (RFC 9113, section 8.7).
+/// Whether the target has stated that it did not begin with the request: it refused the stream, or
+/// closed the connection before it (RFC 9113, section 8.7).
 pub(super) fn not_begun(error: &h2::Error) -> bool {
     let refused = error.reason() == Some(Reason::REFUSED_STREAM);
     error.is_remote() && (refused || error.is_go_away())
 }
 
-/// Whether the target declines the rest of the request after a full answer (RFC 9113, section 8.1).
+/// Whether the target rejects the rest of the request after a full answer (RFC 9113, section 8.1).
 pub(super) fn refuses_the_rest(error: &h2::Error) -> bool {
     error.is_remote() && error.is_reset() && error.reason() == Some(Reason::NO_ERROR)
 }
 
-/// Drops a body as it comes, up to the last token that counts.
+/// Drops a body as it arrives, up to the last token that counts.
 pub(super) async fn drain(
     answer: Response<RecvStream>,
     order: &Order<'_>,
@@ -39,7 +39,7 @@ pub(super) async fn drain(
         if let Some(tokens) = order.tokens {
             let (now, mut tokens) = (MonoTime::now(), tokens.borrow_mut());
             counted = tokens.data(counted, now);
-            // Many servers end with an empty frame, which is no token.
+            // Many servers end with an empty frame, which is not a token.
             if !data.is_empty() {
                 tokens.chunk_end(now);
             }

@@ -1,7 +1,8 @@
-//! How long the target of a connection of HTTP/2 has been silent.
+//! How long the target of an HTTP/2 connection has been silent.
 //!
-//! A target that is gone without a word, such as a machine without power, resets nothing: TCP gives
-//! up after a quarter of an hour, and until then only the time-outs of calls show it.
+//! A target that vanishes without closing its connections, such as a machine without power, sends
+//! no reset: TCP gives up after a quarter of an hour, and until then only the time-outs of calls
+//! show it.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -23,21 +24,21 @@ const SILENCE_US: u64 = 1_000_000;
 pub(super) struct Silence(Rc<Cell<Option<MonoTime>>>);
 
 impl Silence {
-    /// A call begins to wait for the target.
+    /// Notes that a call waits for the target from now on.
     pub(super) fn begin(&self) {
         if self.0.get().is_none() {
             self.0.set(Some(MonoTime::now()));
         }
     }
 
-    /// Whether nothing has come since a call that began some time ago.
+    /// Whether no byte has arrived since a call that began longer ago than the limit.
     pub(super) fn is_long(&self) -> bool {
         let since = self.0.get();
         since.is_some_and(|since| MonoTime::now().since_us(since) >= SILENCE_US)
     }
 }
 
-/// A connection whose bytes end the silence.
+/// A stream whose received bytes end the silence.
 pub(super) struct HeardStream {
     pub(super) stream: Stream,
     pub(super) silence: Silence,

@@ -1,12 +1,13 @@
-//! HTTP/2 of one core: few connections, many requests at a time on each (RFC 9113).
+//! HTTP/2 of one core: few connections, many requests at the same time on each (RFC 9113).
 //!
 //! - [`answer`]: the answer of one stream.
-//! - [`liveness`]: how long the target has said nothing.
+//! - [`liveness`]: how long the target has been silent.
 //! - [`sending`]: the body of a request.
 //!
-//! A request is sent a second time, and no third, only when the target cannot have begun with it:
-//! its connection took no new stream, or the target refused the stream or closed the connection
-//! before it. Bytes are counted before header compression, since the connection is shared.
+//! A request is sent a second time, never a third, and only when the target cannot have begun with
+//! it: its connection accepted no new stream, the target refused the stream, or the target closed
+//! the connection before it. Bytes are counted before header compression, since the connection is
+//! shared.
 
 mod answer;
 mod liveness;
@@ -38,17 +39,17 @@ use crate::fire::request::progress::{Progress, Stage, Trace};
 use crate::fire::request::redirect::is_redirect;
 use crate::fire::request::tls::Offer;
 
-/// Default number of requests at a time on one connection: the minimum that RFC 9113 recommends
+/// Default number of concurrent requests on one connection: the minimum that RFC 9113 recommends
 /// servers to allow.
 pub const STREAMS_MAX: u32 = 100;
-/// Flow-control windows of a stream and of a connection: what the target may send before the agent
-/// has read it.
+/// Flow-control windows of a stream and of a connection: the number of bytes that the target may
+/// send before the agent has read them.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// Maximum bytes of the headers of one answer.
 const HEADERS_BYTES_MAX: u32 = 64 << 10;
 /// Maximum number of streams that timed out within the last second and whose late answers are
-/// dropped in silence; a late answer to any other one is answered with a reset.
+/// dropped silently. A late answer to any further stream is answered with a reset.
 const RESET_STREAMS_MAX: usize = 4096;
 
 /// The engine of one core.
@@ -59,7 +60,7 @@ pub(crate) struct Http2 {
     /// Connections that may take a further request; the others end with their last stream.
     links: RefCell<Vec<Rc<Link>>>,
     counts: Rc<ConnectionCounts>,
-    /// Number of streams that the target allowed last.
+    /// Maximum number of concurrent streams that the target stated last.
     allowed_max: Cell<usize>,
 }
 
@@ -68,17 +69,17 @@ pub(crate) struct Http2 {
 struct ConnectionCounts {
     /// Connections, from the first try to open them until they are closed.
     connections: Cell<usize>,
-    /// Connections that are being opened.
+    /// Connections being opened.
     opening: Cell<usize>,
     /// Slots taken on connections.
     streams: Cell<usize>,
-    /// Calls without a slot, those that open a connection included.
+    /// Calls without a slot, including those that open a connection.
     waiting: Cell<usize>,
     /// Notified when a slot, or room for a connection, may be free.
     changed: Notify,
 }
 
-/// Counts one of them until it is dropped.
+/// Counts one item until it is dropped.
 struct CountGuard {
     counts: Rc<ConnectionCounts>,
     count: fn(&ConnectionCounts) -> &Cell<usize>,
@@ -111,7 +112,7 @@ struct Link {
     streams: Cell<u32>,
     requests: Cell<u32>,
     opened: MonoTime,
-    /// It takes no further request.
+    /// Whether it takes no further request.
     closed: Cell<bool>,
     silence: Silence,
 }
@@ -155,17 +156,17 @@ impl Http2 {
     /// Takes over a connection on which HTTP/2 was agreed, and the first slot on it.
     ///
     /// # Errors
-    /// The target does not begin as HTTP/2 does.
+    /// The target does not begin the connection as HTTP/2 requires.
     pub(crate) async fn adopt(&self, stream: Stream) -> Result<StreamSlot, ErrorClass> {
         let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         let link = self.link(stream, connection).await?;
         Ok(self.first_slot(link))
     }
 
-    /// Takes over an unused connection, for any call.
+    /// Takes over an unused connection that any call may use.
     ///
     /// # Errors
-    /// The target does not begin as HTTP/2 does.
+    /// The target does not begin the connection as HTTP/2 requires.
     pub(crate) async fn keep(&self, stream: Stream) -> Result<(), ErrorClass> {
         let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         let link = self.link(stream, connection).await?;
@@ -194,8 +195,8 @@ impl Http2 {
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_header_list_size(HEADERS_BYTES_MAX)
             .max_concurrent_reset_streams(RESET_STREAMS_MAX)
-            // By default h2 ends a connection after 1,024 late answers (hyperium/h2#856): a target
-            // that is slow at times is what a load test is for.
+            // By default h2 ends a connection after 1,024 late answers (hyperium/h2#856). A load
+            // test must be able to measure a target that is slow at times.
             .max_local_error_reset_streams(None);
         let silence = Silence::default();
         let stream = HeardStream {
@@ -227,7 +228,7 @@ impl Http2 {
         Ok(link)
     }
 
-    /// Sends on a connection that was opened for it; else as [`Wire::send`].
+    /// Sends on a slot of a connection that was opened for it; otherwise as [`Wire::send`].
     pub(crate) async fn send_on(
         &self,
         slot: StreamSlot,
@@ -290,8 +291,8 @@ impl Http2 {
         Ok(self.first_slot(link))
     }
 
-    /// Whether another connection may be opened, and more calls wait than those being opened will
-    /// carry.
+    /// Whether another connection may be opened, and more calls wait than the connections being
+    /// opened can carry.
     fn needs_connection(&self) -> bool {
         let counts = &self.counts;
         let to_come = counts
@@ -301,7 +302,7 @@ impl Http2 {
         to_come < counts.waiting.get() && counts.connections.get() < self.quota.connections_max()
     }
 
-    /// Number of calls at a time on a connection that is not open yet, as far as is known.
+    /// Number of concurrent calls on a connection that is not open yet, as far as it is known.
     fn slots_of_new_connection(&self) -> usize {
         let settings = &self.program.connections;
         let most = self
@@ -314,9 +315,9 @@ impl Http2 {
         self.program.connections.streams_max.unwrap_or(STREAMS_MAX)
     }
 
-    /// Number of calls at a time on a connection.
+    /// Number of concurrent calls on a connection.
     fn slots_of(&self, link: &Link) -> usize {
-        // A target that allows none for a while gets a request all the same: the call then waits.
+        // If the target allows no stream for a while, a request is still sent; the call then waits.
         let allowed_max = link.sender.current_max_send_streams().max(1);
         self.allowed_max.set(allowed_max);
         allowed_max.min(self.streams_max() as usize)
@@ -332,8 +333,8 @@ impl Http2 {
         Some(slot)
     }
 
-    /// Gives up the connection that the call would otherwise use: it stands for a new client in the
-    /// place of one that left.
+    /// Gives up the connection that the call would otherwise use: the call represents a new client
+    /// in the place of one that left.
     fn retire(&self) {
         let mut links = self.links.borrow_mut();
         if let Some(at) = self.find_free(&mut links) {
@@ -439,8 +440,8 @@ impl Wire for Http2 {
         self.send_from(slot, order, trace).await
     }
 
-    /// With a limit of connections: slots of the listed ones and of those that may still be opened,
-    /// and streams on those that end.
+    /// With a limit on connections: the slots of the listed connections and of those that may still
+    /// be opened, plus the streams on connections that are ending.
     fn calls_max(&self) -> usize {
         let Some(connections_max) = self.quota.max else {
             return usize::MAX;
@@ -475,7 +476,7 @@ impl Wire for Http2 {
         preconnect::preconnect(&self.dialer, self.quota.open_first, open).await
     }
 
-    /// Connections are few, so unused ones stay open.
+    /// There are few connections, so unused ones stay open.
     fn close_idle(&self, _unused_since: MonoTime) -> usize {
         let mut links = self.links.borrow_mut();
         links.retain(|link| self.takes_more(link));

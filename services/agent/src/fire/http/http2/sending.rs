@@ -1,7 +1,7 @@
-//! The body of a request on a stream of HTTP/2: sent as the target makes room for it, while its
-//! answer may come already.
+//! The body of a request on an HTTP/2 stream: sent as the target makes room for it, while its
+//! answer may already arrive.
 //!
-//! Waiting for the answer must never wait until the whole body is sent.
+//! The wait for the answer must never depend on the whole body being sent.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -20,14 +20,14 @@ pub(super) struct BodySender {
 }
 
 impl BodySender {
-    /// Of a body that may be empty.
+    /// A sender of `body`, which may be empty.
     pub(super) fn new(mut stream: SendStream<Bytes>, body: Bytes) -> Self {
         stream.reserve_capacity(body.len());
         Self { stream, rest: body }
     }
 
-    /// Sends until `answer` is there; gives it and the moment at which everything was sent, or at
-    /// which an early answer came.
+    /// Sends until `answer` is there. Returns it with the instant at which everything was sent, or
+    /// at which an early answer came.
     pub(super) async fn send_until<T>(
         &mut self,
         answer: impl Future<Output = T>,
@@ -44,7 +44,7 @@ impl BodySender {
                 progress.enter_at(Stage::Waiting, now);
             }
             let answer = std::task::ready!(answer.as_mut().poll(cx));
-            // A target that answers early may still want the rest.
+            // A target that answers early may still need the rest.
             self.hand_over(self.rest.len(), trace);
             Poll::Ready((answer, sent_at.unwrap_or_else(MonoTime::now)))
         })
@@ -56,7 +56,7 @@ impl BodySender {
         while !self.rest.is_empty() {
             match self.stream.poll_capacity(cx) {
                 Poll::Ready(Some(Ok(room))) => self.hand_over(room, trace),
-                // The answer, or its failure, says why there is no more room.
+                // The answer, or its failure, shows why there is no more room.
                 Poll::Ready(Some(Err(_)) | None) | Poll::Pending => return,
             }
         }

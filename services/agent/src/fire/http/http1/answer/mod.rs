@@ -1,8 +1,8 @@
-//! Reads an HTTP/1.1 answer from bytes as they come: where its head ends, how long its body is,
-//! whether the connection may carry another request (RFC 9112, sections 4, 6, 7 and 9.3).
+//! Reads an HTTP/1.1 answer from bytes as they arrive: the end of its head, the length of its body,
+//! and whether the connection may carry another request (RFC 9112, sections 4, 6, 7 and 9.3).
 //!
-//! A pure function of the bytes, however they are cut. Must never keep more than the beginning of a
-//! head, nor read beyond the end of the answer.
+//! A pure function of the bytes, however they are cut. Must never store more than the beginning of
+//! a head, nor read beyond the end of the answer.
 
 use std::mem::MaybeUninit;
 
@@ -21,11 +21,11 @@ const INTERIM_MAX: u8 = 32;
 /// How far an answer has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// More bytes belong to it, or only the end of the connection ends it.
+    /// More bytes belong to it, or it ends only with the connection.
     Unfinished,
     /// Its last byte has been read.
     Complete {
-        /// Number of bytes after its end, which belong to no answer.
+        /// Number of bytes after its end; they belong to no answer.
         surplus: usize,
     },
 }
@@ -39,7 +39,7 @@ pub(crate) struct Answer {
     status: u16,
     reusable: bool,
     interim: u8,
-    /// The beginning of a head whose end has not come.
+    /// The beginning of a head that is not complete yet.
     pub(crate) partial: Vec<u8>,
 }
 
@@ -53,7 +53,7 @@ enum State {
 }
 
 impl Answer {
-    /// Before the first request.
+    /// The state before the first request.
     pub(crate) fn new() -> Self {
         Self {
             state: State::Head,
@@ -65,7 +65,7 @@ impl Answer {
         }
     }
 
-    /// Resets everything; the next bytes answer a request, a HEAD one if `to_head`.
+    /// Resets everything. The next bytes answer a new request, a HEAD one if `to_head`.
     pub(crate) fn begin(&mut self, to_head: bool) {
         self.state = State::Head;
         self.to_head = to_head;
@@ -95,7 +95,7 @@ impl Answer {
         self.reusable = false;
     }
 
-    /// Reads on.
+    /// Reads further bytes.
     ///
     /// # Errors
     /// The bytes are not an answer; nothing that follows can be understood.
@@ -103,7 +103,7 @@ impl Answer {
         self.read_with(bytes, &mut |_| {})
     }
 
-    /// Reads on, and passes the pieces of the answer to `take`.
+    /// Reads further bytes, and passes the pieces of the answer to `take`.
     ///
     /// # Errors
     /// As [`Answer::read`].
@@ -152,7 +152,7 @@ impl Answer {
         matches!(self.state, State::UntilClose | State::Complete)
     }
 
-    /// Reads on in the head; gives the bytes after it, once it is whole.
+    /// Reads further bytes of the head; returns the bytes after it, once it is complete.
     fn read_head<'b>(
         &mut self,
         bytes: &'b [u8],
@@ -181,7 +181,8 @@ impl Answer {
         };
         match found {
             Some((length, head)) => {
-                // Not kept for the next answer: heads come in one piece but for hostile targets.
+                // The buffer is not kept for the next answer: except from hostile targets, heads
+                // come in one piece.
                 let partial = std::mem::take(&mut self.partial);
                 self.take(&head, &partial[..length], take)?;
                 Ok(Some(&bytes[length - before..]))
@@ -227,7 +228,7 @@ impl Answer {
     }
 }
 
-/// What matters of a head.
+/// The relevant fields of a head.
 #[derive(Debug)]
 struct Head {
     status: u16,
@@ -243,7 +244,7 @@ enum Framing {
     UntilClose,
 }
 
-/// The head at the beginning of `bytes` and its length; `None` when its end has not come.
+/// The head at the beginning of `bytes` and its length; `None` when it is not complete.
 fn parse(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
     let mut headers = [MaybeUninit::<Header<'_>>::uninit(); HEADERS_MAX];
     let mut response = Response::new(&mut []);
