@@ -10,7 +10,7 @@
 //! - [`http`]: connections and the two HTTP engines behind one interface.
 //! - [`arrival`]: pacing, slots, virtual users, and the calls of an arrival.
 //! - [`core`]: the threads, and the handles that the agent holds.
-//! - `fuzz`: what must hold of the readers of foreign bytes; tests and cargo-fuzz only.
+//! - `fuzz`: properties of the readers of foreign bytes; tests and cargo-fuzz only.
 //!
 //! A part imports only parts above it. The engine must never know NATS, wait for the reader of its
 //! counters, or share state with another core.

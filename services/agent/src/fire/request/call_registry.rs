@@ -1,8 +1,8 @@
 //! Names, errors and compiled requests of tasks in Python, within bounds.
 //!
-//! A call that is not in the plan gets a number on first use. The number is valid on one core and
-//! used by no other core of the process, since they share deltas, which name it. Must never grow
-//! without end: a task may put anything into a path or a message.
+//! A call that is not in the plan gets a number on first use. The number is valid on one core. No
+//! other core of the process uses it, since the cores share deltas, which contain the number's
+//! name. Must never grow without limit: a task may put anything into a path or a message.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,12 +31,12 @@ pub(crate) struct CallRegistry {
 /// A request as it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct CompiledCall {
-    /// Number and name of the call, if it is counted.
+    /// Number and name of the call, if the call is counted.
     pub name: Option<Arc<CallName>>,
     pub call: Arc<Call>,
 }
 
-/// Cache in a scenario's request: its compiled calls by task.
+/// Cache inside a scenario's request: its compiled calls by task.
 #[derive(Debug, Default)]
 pub(crate) struct CompiledCalls(Mutex<Vec<(u16, CompiledCall)>>);
 
@@ -78,7 +78,7 @@ impl CallRegistry {
         Some(number)
     }
 
-    /// Number and name of a call; `tasks` is the number of tasks. Beyond the bounds it is the
+    /// Number and name of a call; `tasks` is the number of tasks. Beyond the limits it is the
     /// collective call of its task.
     pub(crate) fn number(&self, task: u16, name: &str, tasks: usize) -> Arc<CallName> {
         let mut known = self.known.borrow_mut();

@@ -1,9 +1,9 @@
-//! One exchange as text: the head of the request from the plan, the beginning of the answer from
-//! the wire, secrets masked.
+//! One exchange as text: the head of the request as the plan defines it, the beginning of the
+//! answer as it was received, secrets masked.
 //!
 //! Only for the first arrivals of a run with `debug_requests`, and for examples of failed calls.
-//! Must never hold a secret: those of the request are never put in, those of the answer are masked
-//! by name and by value.
+//! Must never contain a secret: secrets of the request are never inserted, those of the answer are
+//! masked by name and by value.
 
 use loadpilot_engine::check::is_secret_name;
 use loadpilot_events::limits::{FAILURE_BODY_BYTES_MAX, RESPONSE_HEAD_BYTES_MAX};
@@ -14,10 +14,10 @@ use super::template::RequestParts;
 /// Which answers are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Shown {
-    /// Each answer, also one that did not fail.
+    /// Every answer, even one that did not fail.
     #[default]
     Any,
-    /// Those that failed, while examples are wanted.
+    /// Failed answers, while examples are wanted.
     Failed {
         /// With any status, since a check will examine it.
         checked: bool,
@@ -28,7 +28,7 @@ pub(crate) enum Shown {
     },
 }
 
-/// The beginning of an answer as it comes: its head, and what follows up to a limit.
+/// The beginning of an answer as it arrives: its head, and the bytes after it up to a limit.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseHead {
     shown: Shown,
@@ -43,7 +43,7 @@ impl ResponseHead {
         }
     }
 
-    /// Whether an answer with this status is shown; `None` is not known yet.
+    /// Whether an answer with this status is shown; `None` if the status is not known yet.
     pub(crate) fn wants(&self, status: Option<u16>) -> bool {
         match (self.shown, status) {
             (Shown::Any, _) | (_, None) => true,
@@ -54,19 +54,19 @@ impl ResponseHead {
         }
     }
 
-    /// Forgets what it has received.
+    /// Discards the received bytes.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// Adds bytes up to its limit, which cuts off bodies but for their beginning.
+    /// Adds bytes up to its limit, which cuts off all but the beginning of a body.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let room = RESPONSE_HEAD_BYTES_MAX.saturating_sub(self.bytes.len());
         self.bytes
             .extend_from_slice(&bytes[..room.min(bytes.len())]);
     }
 
-    /// The beginning of the body, masked; empty where it is no text.
+    /// The beginning of the body, masked; empty if the body is not text.
     pub(crate) fn body(&self, redactor: &Redactor) -> String {
         let Some(end) = self.head_end() else {
             return String::new();
@@ -86,7 +86,7 @@ impl ResponseHead {
             Err(_) => return String::new(),
         };
         let is_cut = self.bytes.len() == RESPONSE_HEAD_BYTES_MAX;
-        // The end could be the beginning of a secret.
+        // The end may be the beginning of a secret.
         let unsure = if is_cut { redactor.longest() } else { 0 };
         let masked = masked_body(text, redactor);
         let shown = masked.len().saturating_sub(unsure);
@@ -139,7 +139,7 @@ impl ResponseHead {
     }
 }
 
-/// The data of chunks, as far as they are there (RFC 9112, section 7.1).
+/// The data of chunks, as far as they were received (RFC 9112, section 7.1).
 fn unchunked(mut rest: &[u8]) -> Vec<u8> {
     let mut data = Vec::new();
     while let Some(end) = rest.windows(2).position(|part| part == b"\r\n") {
@@ -179,8 +179,9 @@ fn masked_body(text: &str, redactor: &Redactor) -> String {
     redactor.apply(&masked)
 }
 
-/// Where a JSON value ends: a text at its quotation mark, an array or object at its last bracket,
-/// any other at a sign that follows values. What is cut off belongs to it.
+/// The end of a JSON value: of a text at its quotation mark, of an array or object at its last
+/// bracket, of any other value at a character that follows values. A truncated value extends to the
+/// end.
 fn value_end(value: &str) -> usize {
     let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
     for (place, sign) in value.char_indices() {
@@ -221,8 +222,8 @@ fn masked_answer(head: &[&str], redactor: &Redactor) -> Vec<String> {
     head.iter().map(mask).collect()
 }
 
-/// The lines of a request that was sent, secrets masked. `is_secret`: by the name of a header or of
-/// a parameter in the path.
+/// The lines of a request that was sent, secrets masked. `is_secret` says by the name of a header,
+/// or of a parameter in the path, whether its value is secret.
 pub(crate) fn sent_lines(
     head: &str,
     redactor: &Redactor,
@@ -283,7 +284,7 @@ mod tests {
         seen.lines(&Redactor::new(["hunter2".to_owned(), String::new()].iter()))
     }
 
-    /// Broken if a secret or a body could be read in the text.
+    /// Broken if the text shows a secret or a body.
     #[test]
     fn an_answer_is_shown_without_secrets_and_without_its_body() {
         let answer = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nSET-cookie: id=1\r\n\
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(lines(answer), expected);
     }
 
-    /// Broken if a secret that a target sends under a name of its own could be read.
+    /// Broken if the text shows a secret that a target sends under a name of its own.
     #[test]
     fn an_answer_is_masked_where_its_names_say_so() {
         let answer = "HTTP/1.1 200 OK\r\nX-Access-Token: t-1\r\nX-SessionId: s-1\r\n\
@@ -313,8 +314,8 @@ mod tests {
         assert_eq!(lines(answer), expected);
     }
 
-    /// Broken if a head whose lines end in a line feed alone let the body through, or a folded line
-    /// or one secret inside another a secret.
+    /// Broken if the body passes a head whose lines end in a line feed alone, or if a folded line,
+    /// or one secret inside another, shows a secret.
     #[test]
     fn other_line_ends_and_folded_lines_show_no_more() {
         let answer = "HTTP/1.1 200 OK\nSet-Cookie: a=1;\n b=2\nX: hunter2hunter2\n\n{\"token\":1}";
@@ -325,7 +326,7 @@ mod tests {
         assert_eq!(seen.lines(&Redactor::new(redactor.iter())), expected);
     }
 
-    /// Broken if a head without an end grew without one.
+    /// Broken if a head without an end grows without limit.
     #[test]
     fn a_head_without_an_end_is_cut() {
         let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(100_000));
@@ -373,8 +374,8 @@ mod tests {
         assert_eq!(image.body(&Redactor::default()), "");
     }
 
-    /// Broken if a part of a secret that is an array or an object could be read, or if what follows
-    /// it is hidden.
+    /// Broken if the text shows a part of a secret that is an array or an object, or hides the text
+    /// after it.
     #[test]
     fn a_secret_of_several_values_is_hidden_whole() {
         let shown = |json: &str| body(&format!("HTTP/1.1 500 No\r\n\r\n{json}"));
@@ -395,7 +396,7 @@ mod tests {
         assert_eq!(shown(cut), r#"{"error": "no", "cookies":"***""#);
     }
 
-    /// Broken if an answer is kept that nothing shows, or one that failed is not.
+    /// Broken if an answer is stored that is never shown, or one that failed is not stored.
     #[test]
     fn an_answer_is_kept_by_its_status() {
         let failed = |http_4xx, http_5xx| {
@@ -419,8 +420,7 @@ mod tests {
         assert!(failed(false, true).wants(Some(599)) && !failed(false, true).wants(Some(404)));
     }
 
-    /// Broken if a header that a request was sent with could be read where its name or value is
-    /// secret.
+    /// Broken if the text shows a header of a request whose name or value is secret.
     #[test]
     fn a_sent_request_is_shown_without_secrets() {
         let head =

@@ -1,4 +1,5 @@
-//! Which failed calls are shown as text: the first of each call and outcome, and few in all.
+//! Selects the failed calls that are shown as text: the first of each call and outcome, and few in
+//! total.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,8 @@ pub(crate) struct FailureExamples {
 }
 
 impl FailureExamples {
-    /// Which answers of a call are wanted as examples; `is_checked`: also by a check that will
-    /// examine them.
+    /// Which answers of a call are wanted as examples. `is_checked`: a check will examine them,
+    /// too.
     pub(crate) fn wanted(&self, call: u16, is_checked: bool) -> Shown {
         Shown::Failed {
             checked: is_checked && self.wants(call, Outcome::CheckFailed),
@@ -50,8 +51,8 @@ impl FailureExamples {
 mod tests {
     use super::*;
 
-    /// Broken if a call that fails all the time is shown without end, hides another call, or an
-    /// answer is kept of which no example is wanted.
+    /// Broken if a call that always fails is shown without limit or hides another call, or if an
+    /// answer is stored of which no example is wanted.
     #[test]
     fn the_first_of_each_call_and_outcome_are_taken() {
         let mut examples = FailureExamples::default();

@@ -1,12 +1,13 @@
-//! Requests ready to be sent: the plan compiled to byte templates, with secrets filled in, and
+//! Requests ready to be sent: the plan compiled to byte templates. Secrets are filled in there, and
 //! masked in all texts.
 //!
-//! - [`target`], [`proxy`], [`target_check`], [`tls`]: where the load goes, and whether it may.
+//! - [`target`], [`proxy`], [`target_check`], [`tls`]: the target, and whether it may be loaded.
 //! - [`program`], [`template`]: the plan's requests, compiled before the start.
 //! - [`request_rows`]: requests that the plan lists in a file.
 //! - [`request_builder`], [`call_registry`]: requests that a scenario composes during the run.
 //! - [`scratch`], [`progress`]: buffers of a seat, and the progress of its exchange.
-//! - [`stream_tokens`], [`response_capture`], [`debug_exchange`]: what is read of an answer.
+//! - [`stream_tokens`], [`response_capture`], [`debug_exchange`]: the parts of an answer that are
+//!   read.
 //! - [`redirect`]: the request after a redirect.
 //! - [`failure_examples`]: which failed calls are shown as text.
 //! - [`redaction`]: secrets in texts.

@@ -1,7 +1,7 @@
 //! The plan compiled for firing: the bytes of one request per call, secrets filled in.
 //!
 //! Compiled once, before the start. Must never print a secret: bytes are not shown, and a fault
-//! names the header and never its value.
+//! contains the name of a header and never its value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ use super::template::{Http1Request, Http2Request, RedirectParts, RequestParts, b
 use crate::fire::arrival_id::ArrivalId;
 use crate::fire::fault::Fault;
 
-/// The default User-Agent, up to the run.
+/// The default User-Agent, without the run.
 const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
 
 /// The bodies of a plan by their hash; each is in memory once, however many calls send it.
@@ -33,8 +33,8 @@ pub type Bodies = BTreeMap<String, Bytes>;
 /// Request templates of all tasks of a plan, and their targets.
 #[derive(Debug)]
 pub struct Program {
-    /// At least one, in the order in which arrivals take them; then the origins that redirects may
-    /// lead to.
+    /// The targets, at least one, in the order in which arrivals take them; then the origins that
+    /// redirects may lead to.
     pub(crate) targets: Vec<Target>,
     /// Which addresses its connections may lead to.
     pub(crate) policy: TargetPolicy,
@@ -42,13 +42,13 @@ pub struct Program {
     pub(crate) timeouts: PhaseTimeouts,
     /// Calls by target, task and step.
     pub(crate) tasks: Vec<Vec<Vec<Call>>>,
-    /// Of two targets that are compared: the first task of the second one.
+    /// If two targets are compared: the first task of the second one.
     second_from: Option<u16>,
-    /// Defaults that requests composed during the run need, too.
+    /// Defaults that requests composed during the run also need.
     pub(crate) defaults: RequestDefaults,
     /// Whether requests carry an id.
     pub(crate) has_ids: bool,
-    /// Whether those ids are of W3C Trace Context.
+    /// Whether those ids have the form of W3C Trace Context.
     pub(crate) has_trace_context: bool,
     /// Number of arrivals whose exchanges are reported as text.
     pub(crate) debug_requests: u64,
@@ -58,10 +58,10 @@ pub struct Program {
     pub(crate) requests: Option<RequestList>,
 }
 
-/// What the requests of a plan have in common.
+/// Properties that all requests of a plan share.
 #[derive(Debug)]
 pub(crate) struct RequestDefaults {
-    /// By target; those that redirects may lead to have a role of their own.
+    /// By target; the origins that redirects may lead to have a role of their own.
     origins: Vec<Origin>,
     agent: HeaderValue,
     id_header: Option<(String, HeaderName)>,
@@ -72,11 +72,11 @@ pub(crate) struct RequestDefaults {
     secret_headers: Vec<String>,
 }
 
-/// What the requests to one target have in common.
+/// Properties that all requests to one target share.
 #[derive(Debug)]
 struct Origin {
     host: HeaderValue,
-    /// Base path of the target, may be empty.
+    /// Base path of the target; may be empty.
     base: String,
     scheme: Scheme,
     /// Present where redirects may lead to it from another origin.
@@ -91,7 +91,7 @@ pub(crate) struct Call {
     pub number: u16,
     /// Time-out in µs from dispatch; covers everything up to the last byte of the answer.
     pub timeout_us: u64,
-    /// How the answer is cut into tokens, when it is a stream.
+    /// How the answer is split into tokens, when it is a stream.
     pub stream: Option<plan::Stream>,
     /// Number of tokens after which the client hangs up.
     pub tokens_max: Option<u32>,
@@ -162,11 +162,11 @@ impl Program {
         Self::compile_with(plan, run, secrets, &Bodies::new(), policy)
     }
 
-    /// Compiles any checked plan. `bodies` holds the bytes of each external body, and `policy` says
-    /// which addresses its connections may lead to.
+    /// Compiles any checked plan. `bodies` holds the bytes of each external body, and `policy`
+    /// determines the addresses that its connections may lead to.
     ///
     /// # Errors
-    /// As [`Program::compile`], and that there are no bytes for a body.
+    /// As [`Program::compile`], and when the bytes of a body are absent.
     pub fn compile_with(
         plan: &Plan,
         run: &RunId,
@@ -257,7 +257,7 @@ impl Program {
         u16::try_from(number).unwrap_or(u16::MAX)
     }
 
-    /// The calls of an arrival's task: to the task's target, or to the one whose turn it is.
+    /// The calls of an arrival's task: to the task's target, or to the next one in turn.
     pub(crate) fn calls(&self, id: ArrivalId, task: u16) -> &[Call] {
         let (user, number) = id.user_and_number();
         let target = match self.second_from {
@@ -273,14 +273,14 @@ pub(crate) type HeaderLines<'a> = Vec<(&'a str, HeaderName, HeaderValue)>;
 
 /// Why a request cannot be composed.
 pub(crate) struct InvalidHeaders {
-    /// Index of the header; `None`: all of them together.
+    /// Index of the header; `None` if the fault is in all of them together.
     pub(crate) header: Option<usize>,
     /// The rule that must hold.
     pub(crate) rule: &'static str,
 }
 
 impl RequestDefaults {
-    /// Whether the value under a name is secret: the name says so, or the scenario does.
+    /// Whether the value under a name is secret, by its name or by the scenario's settings.
     pub(crate) fn is_secret(&self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         is_secret_name(&name) || self.secret_headers.contains(&name)
@@ -293,13 +293,13 @@ impl RequestDefaults {
         found.map(|(place, origin)| (place, &origin.host))
     }
 
-    /// Path on the wire of one that is relative to the target with this index.
+    /// Path on the wire for a path relative to the target with this index.
     pub(crate) fn full_path(&self, target: u16, path: &str) -> String {
         target::full_path(&self.origins[usize::from(target)].base, path)
     }
 
-    /// Composes a request to the target with this index: the defaults that the scenario left out,
-    /// then its headers in their order, then the length.
+    /// Composes a request to the target with this index: the defaults that the scenario does not
+    /// set, then the scenario's headers in their order, then the length.
     pub(crate) fn parts<'a>(
         &'a self,
         target: u16,

@@ -1,8 +1,8 @@
 //! Progress of an exchange: its stage, and its counts and times so far.
 //!
-//! The engine enters stages. The task with the timer reads them: for the time-out of a stage, and
-//! for the cause when it expires. Both run on the core's thread. Must never cost more than a store
-//! per stage.
+//! The engine enters stages. The task with the timer reads the stage, for its time-out and for the
+//! cause when the time-out expires. Both run on the core's thread. Must never cost more than a
+//! store per stage.
 
 use std::cell::{Cell, RefCell};
 
@@ -46,20 +46,20 @@ impl Stage {
     }
 }
 
-/// The stage of one exchange and since when it lasts.
+/// The stage of one exchange and the time since when it lasts.
 #[derive(Debug)]
 pub(crate) struct Progress {
     stage: Cell<Stage>,
     /// When the time-out of the stage began to count.
     since: Cell<MonoTime>,
-    /// Status of an answer that has begun, where it is of interest.
+    /// Status of an answer that has begun, if it is needed.
     status: Cell<Option<u16>>,
-    /// What a proxy answered in place of a connection.
+    /// The answer of a proxy that opened no connection.
     proxy_answer: RefCell<Option<String>>,
 }
 
 impl Progress {
-    /// Of an exchange dispatched at `now`.
+    /// The progress of an exchange dispatched at `now`.
     pub(crate) fn new(now: MonoTime) -> Self {
         Self {
             stage: Cell::new(Stage::Sending),
@@ -95,12 +95,12 @@ impl Progress {
         self.status.set(Some(status));
     }
 
-    /// A proxy opened no connection, and answered this.
+    /// A proxy opened no connection; stores its answer.
     pub(crate) fn refused_by_proxy(&self, answer: Option<String>) {
         self.proxy_answer.replace(answer);
     }
 
-    /// What a proxy answered in place of a connection.
+    /// The answer of a proxy that opened no connection.
     pub(crate) fn take_proxy_answer(&self) -> Option<String> {
         self.proxy_answer.take()
     }
@@ -121,8 +121,8 @@ impl Progress {
     }
 }
 
-/// Counts and times of an exchange so far. Filled while the exchange runs, so that it also holds
-/// for one that is cut off.
+/// Counts and times of an exchange so far. Updated while the exchange runs, so that they are also
+/// valid for one that is cut off.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Trace {
     /// Bytes written, headers included.
@@ -134,8 +134,8 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// The answer was a redirect, which is now followed: opening connections adds up, the phases of
-    /// an answer are those of the last one.
+    /// The answer was a redirect, which is now followed. The times for opening connections add up;
+    /// the phases of the answer are those of the last one.
     pub(crate) fn next_request(&mut self) {
         let phases = &mut self.phases;
         phases.redirects.followed += 1;

@@ -1,4 +1,5 @@
-//! A proxy between agent and target: what is said to it, complete before the start.
+//! A proxy between agent and target: the bytes that the agent sends to it, complete before the
+//! start.
 //!
 //! Must never print its bytes: they may hold credentials.
 
@@ -9,7 +10,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use loadpilot_events::plan::connections::ProxyProtocol;
 
-/// Maximum bytes of a user, of a password and of a host for SOCKS: a byte holds each length.
+/// Maximum bytes of a user, of a password and of a host for SOCKS: each length is one byte.
 const SOCKS_TEXT_BYTES_MAX: usize = 255;
 
 /// The proxy of one target.
@@ -17,7 +18,7 @@ pub(crate) struct Proxy {
     pub(crate) greeting: Greeting,
 }
 
-/// What the agent says on a new connection to the proxy.
+/// The bytes that the agent sends on a new connection to the proxy.
 pub(crate) enum Greeting {
     /// A CONNECT request.
     Http(Vec<u8>),
@@ -110,8 +111,8 @@ fn request(host: &str, port: u16) -> Result<Vec<u8>, &'static str> {
 mod tests {
     use super::*;
 
-    /// Broken if an address were sent as a name, a length did not fit, or a password could be read
-    /// in the debug form.
+    /// Broken if an address is sent as a name, a length does not fit, or the debug form shows a
+    /// password.
     #[test]
     fn what_is_said_names_the_target() {
         let text = |host: &str, login| String::from_utf8(connect(host, 443, login)).expect("text");

@@ -1,7 +1,7 @@
-//! Removes the secrets of a run from every text that people read.
+//! Removes the secrets of a run from every text that users can read.
 //!
-//! Besides its plain form a secret is found percent-encoded, as in a path, and quoted, as in an
-//! error's text. Other forms that a scenario derives from it (base64, a digest) are not found.
+//! Besides its plain form, a secret is found percent-encoded, as in a path, and quoted, as in the
+//! text of an error. Other forms that a scenario derives from it (base64, a digest) are not found.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,7 +47,7 @@ impl Redactor {
     /// The text without any secret value.
     pub(crate) fn apply(&self, text: &str) -> String {
         if self.0.is_empty() {
-            // Most runs have no secret, and each failing check has a text.
+            // Most runs have no secret, but each failing check has a text.
             return text.to_owned();
         }
         let mut redacted = String::with_capacity(text.len());
@@ -56,7 +56,7 @@ impl Redactor {
             let here = &text.as_bytes()[at..];
             let lengths = self.0.iter().map(|secret| length(secret.as_bytes(), here));
             let hidden = lengths.max().unwrap_or(0);
-            // Where secrets overlap, all of both is hidden.
+            // Where two secrets overlap, both are hidden completely.
             if at >= hidden_to {
                 match hidden {
                     0 => redacted.push(sign),
@@ -112,7 +112,7 @@ mod tests {
         Redactor::new(secrets.iter()).apply(text)
     }
 
-    /// Broken if a secret could be read in a path that has it encoded, or an error that quotes it.
+    /// Broken if a secret is readable in a path that encodes it, or in an error that quotes it.
     #[test]
     fn a_secret_is_hidden_in_every_form_in_which_it_is_sent_or_told() {
         let secret = "p%2f/\u{fc} '+";
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// Broken if one secret inside another, or two that overlap, left a part of either.
+    /// Broken if a part of one secret remains when it is inside another or overlaps it.
     #[test]
     fn secrets_that_overlap_are_hidden_whole() {
         assert_eq!(masked(&["ab", "abcd"], "-abcdab-"), "-******-");

@@ -1,8 +1,8 @@
 //! The request that a redirect of a step leads to (RFC 9110, section 15.4; methods, headers and
 //! addresses as browsers treat them).
 //!
-//! Must never lead to an origin that the plan does not name, nor carry credentials to another one:
-//! secrets of a scenario are for its target.
+//! Must never lead to an origin that the plan does not name, nor carry credentials to another
+//! origin: a scenario's secrets are meant for its target only.
 
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
@@ -28,7 +28,7 @@ pub(crate) fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
-/// The `Location` in a head of HTTP/1.1; `None` also where there are several.
+/// The `Location` in a head of HTTP/1.1; `None` also if there are several.
 pub(crate) fn location(head: &[u8]) -> Option<Vec<u8>> {
     let mut found = head.split(|byte| *byte == b'\n').filter_map(|line| {
         let (name, value) = line.split_at(line.iter().position(|byte| *byte == b':')?);
@@ -48,15 +48,15 @@ pub(crate) struct RedirectChain<'a> {
     place: (u16, HeaderValue),
     /// Origin of the step.
     first: Origin,
-    /// Whether it left the origin of the step, where all headers belong.
+    /// Whether a redirect has left the origin of the step. Only that origin gets all headers.
     has_left: bool,
     method: Method,
     has_body: bool,
 }
 
 impl<'a> RedirectChain<'a> {
-    /// Before the first redirect of `call`; `None` when it follows none, or its Host is no
-    /// authority.
+    /// The chain before the first redirect of `call`; `None` when the call follows none, or its
+    /// Host is not an authority.
     pub(crate) fn new(call: &'a Call) -> Option<Self> {
         let parts = call.redirects.as_deref()?;
         let host = parts.host.to_str().ok()?;
@@ -73,8 +73,8 @@ impl<'a> RedirectChain<'a> {
         })
     }
 
-    /// The next request; `None` when `location` is no address of the same origin or of another one
-    /// that the plan names, or leads from https to http.
+    /// The next request. `None` when `location` is not an address of the same origin or of another
+    /// one that the plan names, or when it leads from https to http.
     pub(crate) fn next(
         &mut self,
         status: u16,
@@ -102,7 +102,8 @@ impl<'a> RedirectChain<'a> {
         self.compose(path, defaults)
     }
 
-    /// Goes to another origin; credentials do not come back with a redirect back.
+    /// Follows a redirect to another origin. A later redirect back does not restore the
+    /// credentials.
     fn leave(&mut self, to: &Url, defaults: &RequestDefaults) -> Option<()> {
         let is_downgrade = self.url.scheme() == "https" && to.scheme() != "https";
         let (target, host) = match to.origin() == self.first {
@@ -159,7 +160,7 @@ impl<'a> RedirectChain<'a> {
 mod tests {
     use super::*;
 
-    /// Broken if another header were taken for the Location, or one of two were chosen.
+    /// Broken if another header is taken for the Location, or one of two is chosen.
     #[test]
     fn a_head_has_one_location_or_none() {
         let head = |lines: &str| location(format!("HTTP/1.1 302 Found\r\n{lines}\r\n").as_bytes());

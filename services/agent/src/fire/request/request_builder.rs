@@ -1,7 +1,7 @@
-//! Compiles a request that a scenario composed during the run to a call.
+//! Compiles a request that a scenario composed during the run into a call.
 //!
-//! A request that cannot be sent is refused with a text for its author. Must never show a value of
-//! a header: it may be secret.
+//! A request that cannot be sent is refused with a text for its author. The text must never show
+//! the value of a header: it may be secret.
 
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
@@ -17,7 +17,7 @@ use crate::users::script::Request;
 
 impl Program {
     /// Compiles `request` as call `number` to the target with index `target`; `is_debugged` when
-    /// its text is reported.
+    /// its exchange is reported as text.
     ///
     /// # Errors
     /// Why it cannot be sent, as a sentence that begins with the faulty part.

@@ -1,6 +1,6 @@
-//! Captures an answer that a task reads: its head and its body, as they come.
+//! Captures an answer that a task reads: its head and its body, as they arrive.
 //!
-//! One body has a limit, and so have all bodies of the process together, whatever a target sends.
+//! Each body has a limit, and so have all bodies of the process together, whatever a target sends.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -19,12 +19,12 @@ pub(crate) struct ResponseCapture {
     pub body: Vec<u8>,
     /// Part of the total that the body takes.
     pub counted: Counted,
-    /// Why the body is not whole.
+    /// Why the body is not complete.
     pub cut: Option<&'static str>,
 }
 
 impl ResponseCapture {
-    /// Adds bytes of the body; once cut, it stays as it is.
+    /// Adds bytes of the body; once truncated, the body stays as it is.
     pub(crate) fn data(&mut self, bytes: &[u8]) {
         self.add(bytes, &TOTAL);
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     /// Broken if a target that answers many users with large bodies fills the memory, or if the
-    /// room of released bodies is not given back.
+    /// room of released bodies is not returned.
     #[test]
     fn all_together_stay_within_their_limit() {
         static SUM: AtomicUsize = AtomicUsize::new(BODIES_BYTES_MAX - 100);

@@ -5,10 +5,10 @@ use std::cell::{OnceCell, RefCell};
 use super::stream_tokens::Tokens;
 use crate::fire::clock::call_timeout::CallTimer;
 
-/// Seat of requests without a place in the ring.
+/// Seat number of requests that have no record in the ring.
 const UNCOUNTED: u32 = u32::MAX;
 
-/// What a task of the runtime keeps from one arrival to the next.
+/// Buffers that a task of the runtime reuses from one arrival to the next.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     pub(crate) call_timer: CallTimer,
@@ -32,7 +32,7 @@ impl Scratch {
         }
     }
 
-    /// For requests that are not counted, and so have no place in the ring.
+    /// For requests that are not counted and therefore have no record in the ring.
     pub(crate) fn uncounted() -> Self {
         Self::new(UNCOUNTED)
     }

@@ -1,7 +1,7 @@
-//! The tokens of a streamed answer: where each one ends, and when it came.
+//! The tokens of a streamed answer: where each one ends, and when it arrived.
 //!
-//! A pure function of the bytes, however they are cut, and of the instants at which they came. Must
-//! never keep a byte of them, nor a time for each: gaps go into a histogram.
+//! A pure function of the bytes, however they are cut, and of the instants at which they arrived.
+//! Must never store a byte of them, nor a time for each: gaps go into a histogram.
 
 use loadpilot_events::log::hist::{self, Hist};
 use loadpilot_events::plan::Stream;
@@ -15,7 +15,7 @@ pub(crate) struct Tokens {
     first: Option<MonoTime>,
     last: Option<MonoTime>,
     gaps: Hist,
-    /// Number of tokens still counted.
+    /// Number of further tokens that still count.
     left: u64,
 }
 
@@ -54,7 +54,7 @@ impl Tokens {
         self.left = tokens_max.map_or(u64::MAX, u64::from);
     }
 
-    /// Whether the maximum number of tokens has come.
+    /// Whether the maximum number of tokens has arrived.
     pub(crate) fn is_full(&self) -> bool {
         self.left == 0
     }
@@ -69,7 +69,8 @@ impl Tokens {
         &self.gaps
     }
 
-    /// Takes bytes of the body that came at `now`; gives those up to the last counted token.
+    /// Takes bytes of the body that arrived at `now`; returns the bytes up to the last counted
+    /// token.
     pub(crate) fn data<'b>(&mut self, bytes: &'b [u8], now: MonoTime) -> &'b [u8] {
         for (place, byte) in bytes.iter().enumerate() {
             if self.is_full() {
@@ -117,7 +118,8 @@ fn line_ends(is_empty: &mut bool, byte: u8) -> bool {
 /// A server-sent event being read (WHATWG HTML, section 9.2.6).
 #[derive(Debug, Clone, Copy, Default)]
 struct Event {
-    /// Number of bytes of this line's field name that match `data`; larger when decided.
+    /// Number of bytes of this line's field name that match `data`; a larger value once the line's
+    /// kind is decided.
     matched: u8,
     /// The line is not empty.
     has_bytes: bool,
@@ -183,7 +185,7 @@ impl Event {
 mod tests {
     use super::*;
 
-    /// The instants at which tokens ended when byte i comes at i µs, in pieces of `piece` bytes.
+    /// The instants at which tokens end when byte i arrives at i µs, in pieces of `piece` bytes.
     fn ends(stream: Stream, text: &str, piece: usize) -> (Option<u64>, u64, u64) {
         let origin = MonoTime::from_ns(0);
         let mut tokens = Tokens::new();
@@ -195,8 +197,8 @@ mod tests {
         (first, tokens.gaps().len(), tokens.gaps().max())
     }
 
-    /// Broken if comments, names or an unfinished event counted as one, if an event were missed for
-    /// its line ends, or if the cut of the bytes made a difference.
+    /// Broken if comments, names or an unfinished event count as an event, if an event is missed
+    /// because of its line ends, or if the cuts between the bytes make a difference.
     #[test]
     fn events_are_those_that_a_browser_would_dispatch() {
         let cases = [
@@ -222,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Broken if an empty line counted, or one without an end.
+    /// Broken if an empty line counts, or one without an end.
     #[test]
     fn lines_that_say_something_are_tokens() {
         let (first, gaps, longest) = ends(Stream::Lines, "{}\n\r\n\n{\"a\":1}\r\nrest", 1);
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!((first, gaps, longest), (Some(2), 1, 12));
     }
 
-    /// Broken if an answer inherited the times of the one before it.
+    /// Broken if an answer inherits the times of the one before it.
     #[test]
     fn each_answer_has_its_own_times() {
         let mut tokens = Tokens::new();
@@ -247,8 +249,8 @@ mod tests {
         assert_eq!((tokens.first(), tokens.gaps().len()), (Some(at(30)), 0));
     }
 
-    /// Broken if more tokens counted than the maximum, or if bytes after the last counted one were
-    /// kept.
+    /// Broken if more tokens count than the maximum, or if bytes after the last counted one are
+    /// stored.
     #[test]
     fn nothing_matters_behind_the_last_token_that_does() {
         let mut tokens = Tokens::new();

@@ -22,7 +22,8 @@ pub(crate) struct Target {
     pub authority: HeaderValue,
     /// Address to connect to: that of the proxy, if there is one.
     pub place: Endpoint,
-    /// Asked for a connection to the target, or to the address in its place.
+    /// The proxy that is asked for a connection to the target, or to the address in the target's
+    /// place.
     pub proxy: Option<Proxy>,
     /// Addresses of this machine to connect from, in turn; empty: the system chooses.
     pub sources: Vec<Source>,
@@ -32,12 +33,12 @@ pub(crate) struct Target {
     next_first: AtomicUsize,
 }
 
-/// What a target is for.
+/// The purpose of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Arrivals take it in turn.
     Target,
-    /// Redirects may lead to it. It gets no credentials of the target.
+    /// Redirects may lead to it. It gets no credentials that belong to the target.
     RedirectOrigin,
 }
 
@@ -51,7 +52,7 @@ pub(crate) enum Endpoint {
 }
 
 impl Target {
-    /// The target at `url`, `http://host[:port][/path]` or the same with https, one of a plan.
+    /// The target at `url`, one of the plan's: `http://host[:port][/path]` or the same with https.
     ///
     /// # Errors
     /// A [`Fault`]: a part of the plan is invalid, a secret has no value, or this machine has no
@@ -82,7 +83,7 @@ impl Target {
             None => Endpoint::Host(host.to_owned(), port),
         };
         if is_https && matches!(place, Endpoint::Unix(_)) {
-            // A Unix socket would carry in the clear what the plan wants encrypted.
+            // A Unix socket would carry unencrypted what the plan requires to be encrypted.
             let rule = "host:port when the target is https";
             return Err(Fault::unsendable("connections.connect_to", rule));
         }
@@ -102,7 +103,8 @@ impl Target {
         })
     }
 
-    /// Index of the address of the target's name that a core begins with, another one for each.
+    /// Index of the address, among those of the target's name, that a core begins with; a different
+    /// one for each core.
     pub(crate) fn first_address(&self) -> usize {
         self.next_first.fetch_add(1, Ordering::Relaxed)
     }
@@ -123,7 +125,7 @@ impl Endpoint {
     }
 }
 
-/// The address of a proxy, and what it is asked for.
+/// The address of a proxy, and the proxy's request for a connection to `place`.
 fn through(
     proxy: &connections::Proxy,
     place: &Endpoint,

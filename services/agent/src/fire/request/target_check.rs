@@ -20,7 +20,7 @@ const LOOKUP_MAX: Duration = Duration::from_secs(2);
 /// Judges every address of each target's name, or of its proxy's.
 ///
 /// # Errors
-/// [`Fault::NotAllowed`] when all of a target are closed to this agent.
+/// [`Fault::NotAllowed`] when all addresses of a target are closed to this agent.
 pub(crate) async fn check_targets(program: &Program) -> Result<(), Fault> {
     for target in &program.targets {
         check_target(program, target).await?;

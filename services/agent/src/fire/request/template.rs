@@ -28,7 +28,7 @@ pub(crate) struct RequestParts<'a> {
     pub(crate) body: Bytes,
 }
 
-/// What a step's request consists of, kept to compose the requests after it.
+/// The parts of a step's request, stored to compose the requests of its redirects.
 pub(crate) struct RedirectParts {
     pub(crate) method: plan::Method,
     pub(crate) scheme: Scheme,
@@ -44,12 +44,12 @@ pub(crate) struct RedirectLine {
     pub(crate) text: String,
     pub(crate) name: HeaderName,
     pub(crate) value: HeaderValue,
-    /// Whether it is for the step's own origin only.
+    /// Whether it may go to the step's own origin only.
     pub(crate) is_secret: bool,
 }
 
 impl RedirectParts {
-    /// Those of a request, of whose headers `is_secret` tells by name which hold credentials.
+    /// The parts of a request. `is_secret` says by a header's name whether it holds credentials.
     pub(crate) fn new(
         method: plan::Method,
         parts: &RequestParts<'_>,
@@ -73,15 +73,15 @@ impl RedirectParts {
     }
 }
 
-/// Maximum bytes of a body that is stored in one piece with its head, so that most requests go out
-/// in one write. A larger body is shared by all calls that send it.
+/// Maximum bytes of a body that is stored in one piece with its head, so that most requests are
+/// sent in one write. A larger body is shared by all calls that send it.
 const BODY_BYTES_BESIDE_HEAD_MAX: usize = 16 << 10;
 
 /// A request of HTTP/1.1.
 pub(crate) struct Http1Request {
     /// Bytes up to the value of the id header; empty without an id.
     before_id: Vec<u8>,
-    /// Bytes after the id, or all of them; includes a small body.
+    /// Bytes after the id, or all bytes without an id; includes a small body.
     after_id: Vec<u8>,
     /// A large body.
     body: Bytes,
@@ -119,7 +119,7 @@ impl Http1Request {
         }
     }
 
-    /// The bytes with `id` in its place, in order; empty parts come first.
+    /// The bytes with `id` inserted, in order; empty parts come first.
     pub(crate) fn with_id<'a>(&'a self, id: &'a str) -> [&'a [u8]; 4] {
         let (before, id) = (&self.before_id[..], id.as_bytes());
         match &self.body[..] {
@@ -152,7 +152,7 @@ pub(crate) struct Http2Request {
 
 impl Http2Request {
     /// `None` when the request has a header that HTTP/2 does not allow (RFC 9113, section 8.2.2),
-    /// or a Host that is no authority.
+    /// or a Host that is not an authority.
     pub(crate) fn new(parts: &RequestParts<'_>) -> Option<Self> {
         let mut headers = HeaderMap::with_capacity(parts.lines.len() + 1);
         for (_, name, value) in &parts.lines {
@@ -206,7 +206,7 @@ impl Http2Request {
     }
 }
 
-/// The content of a body of a plan; `bodies` has those that lie beside it, by their hash.
+/// The content of a body of a plan. `bodies` contains the external bodies, by their hash.
 pub(super) fn body_content(
     body: &Body,
     bodies: &BTreeMap<String, Bytes>,

@@ -1,6 +1,7 @@
 //! TLS towards the target.
 //!
-//! Must never skip the verification of a certificate unless the plan says so, and never show a key.
+//! Must never skip the verification of a certificate unless the plan requires that, and never show
+//! a key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,10 +52,10 @@ impl fmt::Debug for Tls {
 
 impl Tls {
     /// TLS 1.2 or 1.3 with `host`; `key_pem` is the key of the settings' identity. With
-    /// `new_clients` no connection takes up the session of another one.
+    /// `new_clients` no connection resumes the TLS session of another one.
     ///
     /// # Errors
-    /// There are no roots to verify the target with, or a certificate or key is invalid.
+    /// When there are no roots to verify the target with, or a certificate or key is invalid.
     pub(crate) fn new(
         host: &str,
         settings: &TlsSettings,
@@ -121,7 +122,7 @@ impl Tls {
     }
 }
 
-/// The roots of the plan, else those of this machine.
+/// The roots of the plan, otherwise those of this machine.
 fn roots(settings: &TlsSettings) -> Result<RootCertStore, Fault> {
     let mut roots = RootCertStore::empty();
     if let Some(pem) = &settings.roots_pem {
@@ -167,8 +168,8 @@ fn certificates(pem: &str) -> Option<Vec<CertificateDer<'static>>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Accepts a certificate that a trusted one issued, or that is a trusted one itself. Most
-/// self-signed certificates say that they are an authority: the verifier refuses these for targets.
+/// Accepts a certificate that a trusted one issued, or that is itself trusted. Most self-signed
+/// certificates declare themselves an authority: the verifier refuses these for targets.
 #[derive(Debug)]
 struct NamedOrIssued {
     named: Vec<CertificateDer<'static>>,
@@ -188,8 +189,8 @@ impl ServerCertVerifier for NamedOrIssued {
         let verified =
             issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // The dates are checked before the kind of the certificate, whose error is among the
-            // others, and before its issuer; the name is checked after them.
+            // The verifier checks the dates first, then the kind of the certificate (its error is
+            // an `Other`), then its issuer, and last the name: so the name is checked here.
             Err(Error::InvalidCertificate(
                 CertificateError::Other(_)
                 | CertificateError::UnknownIssuer

@@ -1,4 +1,5 @@
-//! One call as 64 bytes: what the tally counts of it, in a form that outlives the process.
+//! One call as 64 bytes: the figures that the tally counts of it, in a form that outlives the
+//! process.
 //!
 //! Version 2, little-endian, at these places:
 //!
@@ -29,7 +30,7 @@
 //! ([`super::ring`]).
 //!
 //! Short form is µs with 11 significant bits: exact below 2,048, within 0.1 % above, which is more
-//! than an anatomy histogram keeps. A number that does not fit is stored as the greatest that does.
+//! exact than an anatomy histogram. A number that does not fit is stored as the greatest that does.
 //! Pure: must never do I/O, and never panic on any bytes.
 
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases, Redirects};
@@ -43,7 +44,7 @@ use crate::fire::arrival_id::ArrivalId;
 pub const RECORD_VERSION: u32 = 2;
 /// Length of a record.
 pub const RECORD_BYTES: usize = 64;
-/// Length of a record in words of 8 bytes, of which a record is composed.
+/// Number of 8-byte words in a record.
 const WORDS: usize = RECORD_BYTES / 8;
 
 /// Maximum epoch that a record can name: 2²⁴ ticks of a second are 194 days.
@@ -57,7 +58,7 @@ const FIRST_OUTCOME: u8 = 2;
 /// Offset of causes: above every status code.
 const FIRST_CAUSE: u16 = 1_000;
 
-/// A call that began, and its end if it had one.
+/// A call that began, and its end if it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallRecord {
     /// The arrival that it belongs to.
@@ -112,7 +113,7 @@ pub struct CallRecordEnd {
 }
 
 impl CallRecord {
-    /// The same call with the given end. Its dispatch moves by less than a µs, so that both
+    /// The same call with the given end. Its dispatch moves by less than 1 µs, so that both
     /// latencies equal the counted ones.
     #[must_use]
     pub fn with_end(self, end: &CallEnd) -> Self {
@@ -140,7 +141,7 @@ impl CallRecord {
         }
     }
 
-    /// What the tally counts of it; `None` while it is in flight.
+    /// The figures of the call that the tally counts; `None` while it is in flight.
     #[must_use]
     pub fn call_end(&self) -> Option<CallEnd> {
         let ended = self.ended?;
@@ -165,18 +166,19 @@ impl CallRecord {
                 tls_us: ended.tls_us,
                 first_byte_us: ended.first_byte_us,
                 last_byte_us: ended.last_byte_us,
-                // The record keeps the call of a stream, not its tokens.
+                // The record stores the call of a stream, not its tokens.
                 first_token_us: None,
                 first_token_service_us: None,
                 resent: ended.resent,
                 connection: ended.connection,
-                // Nor how many redirects a call followed: those of a killed process are lost.
+                // Nor the number of redirects that the call followed: those of a killed process are
+                // lost.
                 redirects: Redirects::default(),
             },
         })
     }
 
-    /// Its bytes, valid only at `place`.
+    /// The bytes of the record, valid only at `place`.
     #[must_use]
     pub fn encode(&self, place: u64) -> [u8; RECORD_BYTES] {
         let (mut head, arrival) = match self.arrival {
@@ -199,8 +201,8 @@ impl CallRecord {
         seal(words, place)
     }
 
-    /// The record in `bytes`; `None` when they were not written whole, belong to another place, or
-    /// are no record.
+    /// The record in `bytes`; `None` when they were not written completely, belong to another
+    /// place, or are not a record.
     #[must_use]
     pub fn decode(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<Self> {
         unseal(bytes, place)?;
@@ -230,13 +232,13 @@ impl CallRecord {
             schedule_lag_us: long(get_u16(bytes, 20)),
             ended,
         };
-        // A record has one encoding: any other one was not written by this code.
+        // A record has exactly one encoding: this code did not write any other one.
         (record.encode(place) == *bytes).then_some(record)
     }
 }
 
 impl CallRecordEnd {
-    /// Writes the fields of an end; gives the bits of byte 4.
+    /// Writes the fields of an end; returns the bits of byte 4.
     fn write(&self, words: &mut [u64; WORDS]) -> u8 {
         let received = self.received_bytes.min(FIVE_BYTES_MAX);
         // The causes are declared in the order of the list.
@@ -344,7 +346,7 @@ pub(crate) fn unseal(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<[u64; WOR
 
 /// Mixes the bytes after the check value, and the place, into 32 bits that are never 0.
 ///
-/// Each step is one-to-one in the word that it takes in, so that two records that differ in one
+/// Each step is one-to-one in the word that it mixes in, so that two records that differ in one
 /// word differ before the fold to 32 bits (the multiplier is that of SplitMix64's finaliser).
 fn check(words: &[u64; WORDS], place: u64) -> u32 {
     const MULTIPLIER: u64 = 0xbf58_476d_1ce4_e5b9;

@@ -1,4 +1,4 @@
-//! What a thread counts besides calls, as a record of the ring: 64 bytes like a call's.
+//! An event that a thread counts besides calls, as a record of the ring: 64 bytes like a call's.
 //!
 //! Version 2, little-endian, at these places, everything else 0:
 //!
@@ -45,21 +45,21 @@ pub struct RingEvent {
     pub kind: RingEventKind,
 }
 
-/// What may happen to an arrival besides its calls.
+/// The kinds of events of an arrival besides its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RingEventKind {
     /// It started, before its first call. Only for users whose tasks read answers.
     Started,
     /// It will never start.
     Dropped(DropReason),
-    /// It ended, and not every call went well.
+    /// It ended, and not every call succeeded.
     TaskError,
-    /// A check looked at an answer.
+    /// A check examined an answer.
     Check {
         /// Whether it passed.
         passed: bool,
     },
-    /// It added to a metric of the scenario's own.
+    /// It added a sample to an own metric.
     Metric {
         /// Number of the metric's name.
         text: u16,
@@ -75,13 +75,13 @@ pub enum RingEventKind {
     TaskRaised(LastCall),
     /// A session began with it.
     Session {
-        /// Whether it took the place of another.
+        /// Whether the session took the place of another one.
         follows: bool,
     },
 }
 
 impl RingEvent {
-    /// Its bytes, valid only at `place`.
+    /// The bytes of the event, valid only at `place`.
     pub(super) fn encode(&self, place: u64) -> [u8; RECORD_BYTES] {
         let (kind, text, value) = match self.kind {
             RingEventKind::Started => (1, 0, 0),
@@ -104,7 +104,7 @@ impl RingEvent {
         seal(words, place)
     }
 
-    /// The event in `bytes`; `None` when they were not written whole, or are another record.
+    /// The event in `bytes`; `None` when they were not written completely, or are another record.
     pub(super) fn decode(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<Self> {
         let words = unseal(bytes, place)?;
         if words[0] >> 32 != EVENT {
@@ -136,7 +136,7 @@ impl RingEvent {
             },
             kind,
         };
-        // An event has one encoding, as a call has.
+        // An event has exactly one encoding, as a call has.
         (event.encode(place) == *bytes).then_some(event)
     }
 }

@@ -34,9 +34,9 @@ pub struct RingOwner {
     pub core: u32,
 }
 
-/// Number of bits of a record's number in the word of what is closed; the others are the epoch.
+/// Number of bits of a record's number in the word `closed`; the other bits are the epoch.
 pub(super) const NUMBER_BITS: u32 = 40;
-/// Length of the header: a page, so that records begin on one.
+/// Length of the header: one page, so that the records begin at a page.
 pub(super) const HEADER_BYTES: usize = 4_096;
 pub(super) const MAGIC: [u8; 8] = *b"lp-ring\0";
 pub(super) const CLOSED_AT: usize = 32;

@@ -1,18 +1,19 @@
 //! The open tick of a core in a memory-mapped file of records, which outlives a kill.
 //!
-//! The writer stores a call at its dispatch, in the record of its seat, and once more at its end,
-//! in the half of the file that is being filled. Other counted events go to that half, too. A
-//! harvest of the counters ends an *epoch*: the writer goes on in the other half. When the
-//! harvested counts are closed into a delta, their half is free again. So the same few pages are
-//! used over and over, and the file holds all that is open at any moment.
+//! The writer stores a call twice: at its dispatch in the record of its seat, and at its end in the
+//! half of the file that is being filled. Other counted events go to that half, too. A harvest of
+//! the counters ends an *epoch*: the writer continues in the other half. When the harvested counts
+//! are closed into a delta, the first half is free again. So the same few pages are used over and
+//! over, and the file always holds everything that is open.
 //!
 //! - [`layout`]: offsets in the file.
-//! - [`event`]: what is counted besides calls, as a record.
+//! - [`event`]: other counted events, as a record.
 //! - [`texts`]: names and error texts that records name by number.
 //! - [`writer`]: records each counted call and event.
-//! - [`read`]: what a dead process left.
+//! - [`read`]: the records of a dead process.
 //!
-//! Once created, a ring must never allocate, lock or wait: what finds no room is counted instead.
+//! Once created, a ring must never allocate, lock or wait: a record that finds no room is only
+//! counted.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ pub const RING_BYTES_DEFAULT: u64 = 8 << 20;
 const TEXTS_BYTES: u64 = 512 << 10;
 /// Minimum number of finished calls that a half has room for.
 const HALF_RECORDS_MIN: u64 = 1_024;
-/// Number of ticks at the highest rate that a half has room for: a harvest may be late.
+/// Number of ticks at the highest rate for which a half has room: a harvest may be late.
 const HALF_TICKS: u64 = 2;
 
 /// Where rings are created, and how large they may be.
@@ -60,7 +61,7 @@ pub struct RingSettings {
 /// The state of the ring at the end of an epoch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EpochEnd {
-    /// Up to where calls are harvested; `None` without a ring.
+    /// Watermark up to which calls are harvested; `None` without a ring.
     pub mark: Option<Watermark>,
     /// Calls that found no room in that epoch.
     pub unrecorded: u64,
@@ -74,7 +75,7 @@ pub struct Ring {
     path: PathBuf,
     /// The half that is being filled.
     half: usize,
-    /// Of each half, the number of its first record and how many it holds.
+    /// For each half, the number of its first record and the number of its records.
     halves: [(u64, u32); 2],
     /// Number of the next finished call, from 1.
     next: u64,
@@ -89,8 +90,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Creates the file of a ring with room for what a core may do of `plan`, within the maximum of
-    /// `place`. All of its bytes are allocated on the disk.
+    /// Creates the file of a ring with room for the calls that a core may make of `plan`, within
+    /// the maximum size in `place`. All of its bytes are allocated on the disk.
     ///
     /// # Errors
     /// The error of the file system: no room, no permission, or a ring of this owner exists
@@ -143,8 +144,8 @@ impl Ring {
     }
 
     fn end(&mut self, seat: u32, record: &CallRecord) {
-        // A call that is killed between this and the clearing of its seat is in both places: the
-        // reader compares them.
+        // If the process is killed between this store and the clearing of the seat, the call is in
+        // both places: the reader compares them.
         let ended = self.next | (u64::from(seat) << NUMBER_BITS);
         self.map.store_u64(layout::ENDED_AT, ended);
         self.append(&record.encode(finished_place(self.next)));
@@ -158,7 +159,7 @@ impl Ring {
         self.append(&event.encode(finished_place(self.next)));
     }
 
-    /// Appends a record, encoded for the next number.
+    /// Appends a record that was encoded for the next number.
     fn append(&mut self, bytes: &[u8; RECORD_BYTES]) {
         let (first, held) = self.halves[self.half];
         match self.layout.finished_at(self.half, held) {
@@ -171,7 +172,7 @@ impl Ring {
         }
     }
 
-    /// The check value is written last: until then the place is invalid.
+    /// The check value is written last: until then the record is invalid.
     fn write(&self, at: usize, bytes: &[u8; RECORD_BYTES]) {
         self.map.write(at + 4, &bytes[4..]);
         let check = [bytes[0], bytes[1], bytes[2], bytes[3]];
@@ -189,10 +190,10 @@ impl Ring {
         self.map.store_u64(layout::SEATLESS_AT, calls);
     }
 
-    /// What ended by now was harvested; later calls go to the other half when that is free.
+    /// Calls that ended by now are harvested. Later calls go to the other half if that is free.
     fn end_epoch(&mut self) -> EpochEnd {
         let mark = Watermark {
-            // The epoch under its stored name.
+            // The stored type calls the epoch `turn`.
             turn: self.epoch,
             number: self.next - 1,
             unrecorded: self.unrecorded.1,
@@ -213,7 +214,7 @@ impl Ring {
         }
     }
 
-    /// What was harvested up to `mark` is in a delta: one store, so that it is closed as a whole.
+    /// The records up to `mark` are in a delta: they are closed by one store, so all at once.
     fn close(&mut self, mark: Watermark) {
         self.closed = self.closed.max(mark.number);
         let word = (u64::from(mark.turn) << NUMBER_BITS) | mark.number;
@@ -228,10 +229,10 @@ pub fn file_name(owner: &RingOwner) -> String {
     format!("{}.{agent}.{boot_id}.{}.{EXTENSION}", owner.run, owner.core)
 }
 
-/// At most a quarter of the records are seats. The halves have room for what the plan can do, which
-/// is unknown for a closed loop.
+/// At most a quarter of the records are seats. The halves have room for the calls that the plan can
+/// make, a number that is unknown for a closed loop.
 fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
-    // A row that cannot be read is an error with a text.
+    // A row that cannot be read is counted as an error with a text.
     let has_texts = plan.scenario_users().is_some() || plan.requests.is_some();
     let texts = match has_texts {
         true => TEXTS_BYTES.min(bytes_max / 4),
@@ -249,7 +250,7 @@ fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
         Some(_) => half_max,
         // The number of calls of a task that reads answers is unknown.
         None if plan.scenario_users().is_some() => half_max,
-        // One more for an arrival that is dropped or does not go well.
+        // One more record for an arrival that is dropped or ends with an error.
         None => a_tick.saturating_mul(HALF_TICKS * (steps + 1)),
     };
     let half = wanted.max(HALF_RECORDS_MIN).min(half_max);

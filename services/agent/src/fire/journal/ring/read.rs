@@ -1,6 +1,6 @@
-//! Reads what a dead process left in its ring.
+//! Reads the ring of a dead process.
 //!
-//! Pure: the bytes are an argument. Must never panic on any bytes, and never give a call twice.
+//! Pure: the bytes are an argument. Must never panic on any bytes, and never return a call twice.
 
 use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
@@ -20,8 +20,8 @@ const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
 pub struct RingContents {
     /// The owner of the ring.
     pub owner: RingOwner,
-    /// Calls that finished since the last delta was closed, in the order of their ends; then those
-    /// that had ended and still waited for their checks.
+    /// Calls that finished since the last delta was closed, in the order of their ends. After them,
+    /// calls that had ended and still waited for their checks.
     pub finished: Vec<CallRecord>,
     /// Other events since then, in order.
     pub events: Vec<RingEvent>,
@@ -29,22 +29,23 @@ pub struct RingContents {
     pub in_flight: Vec<CallRecord>,
     /// Texts that calls and events name by number.
     pub texts: RingTexts,
-    /// Up to where all of it is in deltas. An arrival whose first call began in a later epoch was
-    /// not reported as started.
+    /// The watermark up to which everything is in deltas. An arrival whose first call began in a
+    /// later epoch was not reported as started.
     pub closed: Watermark,
-    /// Finished calls and events that found no room since the start: as many may be missing here.
+    /// Finished calls and events that found no room since the start: up to this number may be
+    /// missing here.
     pub unrecorded: u64,
-    /// Calls in flight that had no place in the file.
+    /// Calls in flight that had no record in the file.
     pub seatless: u64,
 }
 
 /// Why bytes are not a ring.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
-    /// They begin otherwise.
+    /// The magic number is absent.
     #[error("not a ring")]
     Foreign,
-    /// Another version wrote it.
+    /// The version is unknown.
     #[error("a ring of version {0}, this program reads {RECORD_VERSION}")]
     Version(u32),
     /// It is shorter than its header says.
@@ -55,16 +56,16 @@ pub enum RingError {
         /// Length found, in bytes.
         found: u64,
     },
-    /// It names no owner.
+    /// The header contains no valid owner.
     #[error("a ring without an owner")]
     NoOwner,
 }
 
-/// Reads the file of a ring whose process is dead. `closed` is how far the calls are known to be in
-/// deltas; the ring itself may hold an older mark.
+/// Reads the file of a ring whose process is dead. `closed` is the watermark up to which the calls
+/// are known to be in deltas; the ring itself may contain an older one.
 ///
 /// # Errors
-/// The bytes are not a whole ring of this version.
+/// The bytes are not a complete ring of this version.
 pub fn read(bytes: &[u8], closed: Watermark) -> Result<RingContents, RingError> {
     let header = bytes.first_chunk::<HEADER_BYTES>();
     let header = header.filter(|header| header.starts_with(&MAGIC));
@@ -163,7 +164,7 @@ enum Entry {
     Event(RingEvent),
 }
 
-/// The finished calls and events of a half with their numbers, up to the first invalid place.
+/// The finished calls and events of a half with their numbers, up to the first invalid record.
 fn entries_of(
     bytes: &[u8],
     layout: &Layout,
@@ -191,8 +192,8 @@ fn place_at(bytes: &[u8], at: usize) -> Option<&[u8; RECORD_BYTES]> {
     bytes.get(at..)?.first_chunk()
 }
 
-/// Whether the call in a seat is the one that has ended there. The next call of that seat is due
-/// when this one has ended, or later.
+/// Whether the call in a seat is the one that has ended there. The next call of that seat is due at
+/// the end of this one, or later.
 fn is_same(ended: &CallRecord, seated: &CallRecord) -> bool {
     let identity = |record: &CallRecord| {
         let CallRecord {

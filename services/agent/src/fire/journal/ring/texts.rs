@@ -1,10 +1,10 @@
-//! Texts of users whose tasks read answers, which records name by number: names of calls and
-//! metrics, and errors. Each is stored once, behind the records of its ring, before the first
-//! record that names it.
+//! Texts of users whose tasks read answers: names of calls and metrics, and errors. Records refer
+//! to them by number. Each text is stored once, behind the records of its ring, before the first
+//! record that refers to it.
 //!
 //! An entry is a check value (4 bytes, written last), the length of the text (2), its kind (1), the
 //! part that raised it (1), task (2), number (2), the text, and zeroes up to a multiple of 4. Must
-//! never grow beyond its room: a text that finds none has no number.
+//! never grow beyond its room: a text that does not fit gets no number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const CALL: u8 = 1;
 const METRIC: u8 = 2;
 const RAISED: u8 = 3;
 
-/// What may raise an error, by its number in an entry.
+/// The parts that may raise an error; the index is their number in an entry.
 const RAISED_BY: [RaisedBy; 3] = [RaisedBy::Check, RaisedBy::Task, RaisedBy::Blocking];
 
 /// The texts that a thread has written.
@@ -48,8 +48,8 @@ impl TextWriter {
         }
     }
 
-    /// Makes sure that a call has its name. Without room, the reader counts it with the other calls
-    /// of its task.
+    /// Stores the name of a call, if that was not done before. Without room, the reader counts the
+    /// call with the other calls of its task.
     pub(super) fn call(&mut self, map: &Map, name: &CallName) {
         if !self.calls.contains(&name.call) {
             self.calls.insert(name.call);
@@ -134,7 +134,7 @@ pub struct RingTexts {
 }
 
 impl RingTexts {
-    /// Reads from `at` on, up to the first place that holds no whole entry.
+    /// Reads entries from `at` on, up to the first incomplete one.
     pub(super) fn read(bytes: &[u8], mut at: usize) -> Self {
         let mut texts = Self::default();
         while let Some(len) = texts.take(bytes, at) {
@@ -143,7 +143,7 @@ impl RingTexts {
         texts
     }
 
-    /// Takes the entry at a place; gives the length of its text.
+    /// Reads the entry at a position; returns the length of its text.
     fn take(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let head: &[u8; HEAD_BYTES] = bytes.get(at..)?.first_chunk()?;
         let [c0, c1, c2, c3, l0, l1, kind, by, t0, t1, n0, n1] = *head;

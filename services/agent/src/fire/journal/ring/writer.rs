@@ -1,6 +1,6 @@
-//! Writes whatever the tally of a core counts into its ring as well, if it has one.
+//! Records in the ring of a core, if it has one, everything that the core's tally counts.
 //!
-//! Must never allocate but for a new text.
+//! Must never allocate, except for a new text.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -26,7 +26,8 @@ pub(crate) struct Recorder {
     seats: Cell<u32>,
     /// Seats that are free again.
     free_seats: RefCell<Vec<u32>>,
-    /// Whether the start of an arrival is an event of its own; else its first call says so.
+    /// Whether the start of an arrival is recorded as an event; otherwise its first call implies
+    /// it.
     records_starts: bool,
 }
 
@@ -41,7 +42,7 @@ impl Recorder {
         }
     }
 
-    /// Times are counted from here.
+    /// Sets the instant from which times are counted.
     pub(crate) fn start_at(&self, start: MonoTime) {
         self.start.set(Some(start));
     }
@@ -88,7 +89,7 @@ impl Recorder {
         Some(record)
     }
 
-    /// That call has ended; it is counted later.
+    /// The call has ended; it is counted later.
     pub(crate) fn hold(&self, seat: u32, begun: Option<CallRecord>, end: &CallEnd) {
         if let (Some(ring), Some(begun)) = (&self.ring, begun) {
             ring.borrow_mut().hold(seat, &begun.with_end(end));
@@ -105,7 +106,7 @@ impl Recorder {
         self.record_event(key, RingEventKind::Dropped(reason));
     }
 
-    /// A started arrival ended, and not every call went well.
+    /// A started arrival ended, and not every call succeeded.
     pub(crate) fn task_error(&self, key: RowKey) {
         self.record_event(key, RingEventKind::TaskError);
     }
@@ -115,17 +116,17 @@ impl Recorder {
         self.record_event(key, RingEventKind::TaskRaised(last));
     }
 
-    /// A check looked at an answer of an arrival.
+    /// A check examined an answer of an arrival.
     pub(crate) fn check(&self, key: RowKey, passed: bool) {
         self.record_event(key, RingEventKind::Check { passed });
     }
 
-    /// A session began with an arrival; `follows` where it took the place of another.
+    /// A session began with an arrival; `follows` if it took the place of another one.
     pub(crate) fn session(&self, key: RowKey, follows: bool) {
         self.record_event(key, RingEventKind::Session { follows });
     }
 
-    /// An arrival added to a metric of the scenario's own.
+    /// An arrival added a sample to an own metric.
     pub(crate) fn metric(&self, key: RowKey, name: &Arc<str>, value: MetricValue) {
         if let Some(ring) = &self.ring {
             let ring = &mut *ring.borrow_mut();
@@ -153,7 +154,7 @@ impl Recorder {
         }
     }
 
-    /// The name of a call that is not in the plan.
+    /// Stores the name of a call that is not in the plan.
     pub(crate) fn name(&self, name: &CallName) {
         if let Some(ring) = &self.ring {
             let ring = &mut *ring.borrow_mut();
@@ -167,21 +168,21 @@ impl Recorder {
         }
     }
 
-    /// That call has ended.
+    /// The call has ended and is counted.
     pub(crate) fn end(&self, seat: u32, begun: Option<CallRecord>, end: &CallEnd) {
         if let (Some(ring), Some(begun)) = (&self.ring, begun) {
             ring.borrow_mut().end(seat, &begun.with_end(end));
         }
     }
 
-    /// Ends the epoch: what ended by now is harvested.
+    /// Ends the epoch: calls that ended by now are harvested.
     pub(crate) fn end_epoch(&self) -> EpochEnd {
         let ring = self.ring.as_ref();
         ring.map(|ring| ring.borrow_mut().end_epoch())
             .unwrap_or_default()
     }
 
-    /// What was harvested up to `mark` is in a delta.
+    /// The records up to `mark` are in a delta: the ring may reuse their space.
     pub(crate) fn close(&self, mark: Watermark) {
         if let Some(ring) = &self.ring {
             ring.borrow_mut().close(mark);

@@ -1,5 +1,6 @@
 //! The requests of a plan that lists them in a file of rows: each is compiled when an arrival takes
-//! its row. Those of a small file are kept. Must never show a row: it may name private data.
+//! its row. The calls of a small file are cached. Must never show a row: it may contain private
+//! data.
 
 pub(super) mod request_list;
 
@@ -16,13 +17,14 @@ use super::program::{Call, Compiler, Program};
 use crate::fire::arrival_id::ArrivalId;
 use crate::users::row_file::{Cursor, RowFile};
 
-/// Maximum number of rows whose compiled calls one core keeps.
+/// Maximum number of rows for which a core caches the compiled calls.
 const KEPT_ROWS_MAX: u64 = 16_384;
-/// Maximum bytes of a file whose compiled calls one core keeps.
+/// Maximum bytes of a file for which a core caches the compiled calls.
 const KEPT_BYTES_MAX: u64 = 4 << 20;
 
 impl Program {
-    /// Takes the files of the plan's feeds, in their order, which a list of requests is in.
+    /// Takes the files of the plan's feeds, in their order. The list of requests is in the first
+    /// one.
     #[must_use]
     pub(crate) fn with_row_files(mut self, files: &[Option<Arc<RowFile>>]) -> Self {
         if let (Some(list), Some(file)) = (&mut self.requests, files.first()) {
@@ -34,7 +36,7 @@ impl Program {
     /// Compiles the request of a row of the list.
     ///
     /// # Errors
-    /// Why it cannot be sent; without its values.
+    /// Why it cannot be sent; contains no value of the row.
     pub(crate) fn call_of_row(&self, row: RequestRow) -> Result<Call, String> {
         let list = self.requests.as_ref().ok_or("the plan has no list")?;
         let number = row.step;
@@ -63,7 +65,7 @@ pub(crate) struct RequestRows {
 }
 
 impl RequestRows {
-    /// Those of a program, if its plan lists requests and their file was fetched.
+    /// The requests of a program, if its plan lists requests and their file was fetched.
     pub(crate) fn of(program: &Program, workload: &Arc<Workload>) -> Option<Self> {
         let list = program.requests.as_ref()?;
         let file = Arc::clone(list.file.as_ref()?);
@@ -80,7 +82,7 @@ impl RequestRows {
     /// The call of an arrival.
     ///
     /// # Errors
-    /// Why its row is no request.
+    /// Why its row is not a request.
     pub(crate) fn call(&self, program: &Program, id: ArrivalId) -> Result<Arc<Call>, String> {
         let scope = match id {
             ArrivalId::Planned(n) => DrawScope::Arrival(n),

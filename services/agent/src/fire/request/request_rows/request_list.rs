@@ -1,4 +1,4 @@
-//! What the requests in a file of rows have in common.
+//! Properties that all requests in a file of rows share.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,26 +10,26 @@ use loadpilot_events::plan::{Plan, Step};
 
 use crate::users::row_file::RowFile;
 
-/// What the rows of a plan have in common, for all cores.
+/// Properties that the rows of a plan share, for all cores.
 pub(crate) struct RequestList {
     pub(crate) rows: Feed,
     /// Steps of the only task.
     pub(crate) steps: Vec<Step>,
     pub(crate) secrets: BTreeMap<String, String>,
     pub(crate) bodies: BTreeMap<String, Bytes>,
-    /// Absent before it was fetched.
+    /// Absent before the file was fetched.
     pub(crate) file: Option<Arc<RowFile>>,
 }
 
 impl fmt::Debug for RequestList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // It holds secrets.
+        // The list contains secrets.
         write!(f, "RequestList({} rows)", self.rows.rows)
     }
 }
 
 impl RequestList {
-    /// That of a plan, if it has one.
+    /// The list of a plan, if it has one.
     pub(crate) fn of(
         plan: &Plan,
         secrets: &BTreeMap<String, String>,
