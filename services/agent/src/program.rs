@@ -1,4 +1,4 @@
-//! The program: read the configuration, connect, run, report the end.
+//! The program: reads the configuration, connects, runs the agent, reports the end.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ const LOG_FILTER_DEFAULT: &str = "info,async_nats=warn";
 /// Retry delay of the first connection.
 const CONNECT_PAUSE: Duration = Duration::from_millis(250);
 
-/// Runs an agent until a signal ends it; `args` begins with the program's name, `commit` is what
-/// `--version` says.
+/// Runs an agent until a signal ends it. `args` begins with the program's name; `commit` is the
+/// commit that `--version` prints.
 ///
 /// Returns the exit code: 0 drained and stored · 2 usage · 4 NATS unusable, or not everything
 /// could be stored · 130 and 143 ended at once by a signal.
@@ -89,7 +89,7 @@ pub fn main_with(
         }
     };
     let end = runtime.block_on(serve(config, scripting, liveness_file));
-    // Blocking tasks that hang do not keep the process.
+    // Blocking tasks that hang do not keep the process alive.
     runtime.shutdown_background();
     end
 }
@@ -138,8 +138,8 @@ async fn serve(
     }
 }
 
-/// Looks up the NATS servers while they are reachable: a run that is prepared while a name is not
-/// resolved needs their addresses.
+/// Looks up the NATS servers while they are reachable: their addresses are needed for a run that is
+/// prepared while a name cannot be resolved.
 fn look_up_nats_servers(shell: &Shell) {
     let (servers, policy) = (shell.nats_servers.clone(), shell.targets.clone());
     tokio::spawn(async move {
@@ -209,7 +209,7 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
 fn print_problems(unusable: &ConfigError) -> i32 {
     match unusable {
         ConfigError::Flags(error) => {
-            // Nowhere left to complain to when the terminal is gone.
+            // If the terminal is gone, the error cannot be reported.
             let _ = error.print();
             if error.use_stderr() { USAGE } else { 0 }
         }
@@ -222,7 +222,8 @@ fn print_problems(unusable: &ConfigError) -> i32 {
     }
 }
 
-/// `RUST_LOG` decides what is shown; a second agent in one process keeps the first one's choice.
+/// `RUST_LOG` decides what is shown. A second agent in one process keeps the logging of the first
+/// one.
 fn log_to_stderr() {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG_FILTER_DEFAULT));

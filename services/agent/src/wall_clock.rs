@@ -1,4 +1,5 @@
-//! The wall clock of this machine. Times of events are its; firing follows the monotonic clock.
+//! The wall clock of this machine. It gives the times of events; firing follows the monotonic
+//! clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,5 +1,5 @@
 //! A shared memory-mapped file, preallocated on the disk, that is only written. Its content
-//! survives the process without a sync, since each store reaches the kernel's page cache.
+//! survives the process without a sync, since each store goes to the kernel's page cache.
 //!
 //! The mapping must never be longer than the allocation: the first write to a page without room on
 //! the disk kills the process (SIGBUS).
@@ -76,7 +76,7 @@ mod posix {
         /// Writes `data` at a position.
         ///
         /// # Panics
-        /// Not inside the file.
+        /// The range is not inside the file.
         pub(crate) fn write(&self, at: usize, data: &[u8]) {
             assert!(at <= self.bytes && data.len() <= self.bytes - at, "inside");
             // SAFETY: the place is inside the mapping, and no reference to it exists.
@@ -89,7 +89,7 @@ mod posix {
         /// Stores a value after everything that was written before.
         ///
         /// # Panics
-        /// Not inside the file, or not at a multiple of 4.
+        /// The position is not inside the file, or not a multiple of 4.
         pub(crate) fn store_u32(&self, at: usize, value: u32) {
             assert!(at.is_multiple_of(4) && at + 4 <= self.bytes, "inside");
             // SAFETY: inside the mapping, which begins on a page, and aligned.
@@ -100,7 +100,7 @@ mod posix {
         /// Stores a value after everything that was written before.
         ///
         /// # Panics
-        /// Not inside the file, or not at a multiple of 8.
+        /// The position is not inside the file, or not a multiple of 8.
         pub(crate) fn store_u64(&self, at: usize, value: u64) {
             assert!(at.is_multiple_of(8) && at + 8 <= self.bytes, "inside");
             // SAFETY: inside the mapping, which begins on a page, and aligned.

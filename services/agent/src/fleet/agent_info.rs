@@ -1,4 +1,4 @@
-//! Host, version and CPU time of an agent in its heartbeats, for people. No decision depends on
+//! Host, version and CPU time of an agent in its heartbeats, for users. No decision depends on
 //! them, so unknown values stay empty.
 
 use loadpilot_events::wire::heartbeat::About;
@@ -25,7 +25,7 @@ const HOST_BYTES_MAX: usize = 256;
 #[cfg(unix)]
 fn host() -> String {
     let mut name = [0_u8; HOST_BYTES_MAX];
-    // SAFETY: the place is as long as it is said to be; its last byte is never written.
+    // SAFETY: the buffer has the given length; its last byte is never written.
     let done = unsafe { libc::gethostname(name.as_mut_ptr().cast(), HOST_BYTES_MAX - 1) };
     let length = name.iter().position(|byte| *byte == 0).unwrap_or(0);
     match done {
@@ -44,7 +44,7 @@ fn host() -> String {
 mod tests {
     use super::*;
 
-    /// A roll call without the machine could not tell twins apart.
+    /// Broken if the list of agents cannot distinguish two agents by their machines.
     #[test]
     fn an_agent_knows_where_it_is() {
         let info = agent_info(3);

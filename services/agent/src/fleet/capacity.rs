@@ -1,5 +1,5 @@
-//! How much rate an agent may promise. Pure arithmetic in millionths of an arrival per second;
-//! promises over all runs together never exceed the capacity.
+//! The rate that an agent may still promise. Pure arithmetic in millionths of an arrival per
+//! second; promises over all runs together never exceed the capacity.
 
 use loadpilot_events::Rate;
 
@@ -18,7 +18,7 @@ pub fn left(capacity: Rate, claims: impl Iterator<Item = Rate>) -> Rate {
 }
 
 /// Rate to offer to a run with this peak: the rest of the capacity, but at most the peak, so that
-/// another run finds some too. `None` when nothing is left.
+/// other runs find some capacity, too. `None` when nothing is left.
 #[must_use]
 pub fn offer(left: Rate, peak: Rate) -> Option<Rate> {
     (left.0 > 0).then(|| left.min(peak))
@@ -28,7 +28,7 @@ pub fn offer(left: Rate, peak: Rate) -> Option<Rate> {
 mod tests {
     use super::*;
 
-    /// A share that was rounded down would let two runs together exceed the capacity.
+    /// Broken if a share is rounded down: two runs together would exceed the capacity.
     #[test]
     fn shares_of_all_holders_cover_the_peak() {
         let peak = Rate(10_000_001);
@@ -38,7 +38,7 @@ mod tests {
         assert_eq!(share(peak, 0, 256), Rate(0));
     }
 
-    /// Two runs at once must not both get the whole machine.
+    /// Broken if two runs at the same time both get the whole machine.
     #[test]
     fn offers_never_exceed_what_is_left() {
         let capacity = Rate::per_second(100);

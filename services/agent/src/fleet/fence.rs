@@ -1,9 +1,9 @@
 //! When an agent must stop by itself. Pure: instants are arguments.
 //!
 //! The coordinator reassigns a silent agent's shards after the lost time. The agent stops before
-//! that, so that no shard is fired twice. Its timeout counts from when the last answered heartbeat
-//! was *sent*: nothing later is known to have arrived. "No coordinator" has a longer timeout than
-//! "no network", since a coordinator may restart mid-run.
+//! that, so that no shard is fired twice. Its timeout counts from the instant at which the last
+//! answered heartbeat was *sent*: nothing sent later is known to have arrived. "No coordinator" has
+//! a longer timeout than "no network", since a coordinator may restart mid-run.
 
 use tokio::time::Instant;
 
@@ -41,8 +41,8 @@ impl Contact {
     }
 }
 
-/// Whether a holder must stop at `now`. `behind_since`: when it first knew of decisions that it has
-/// not received.
+/// Whether a holder must stop at `now`. `behind_since`: since when it has known of decisions that
+/// it has not received.
 #[must_use]
 pub fn isolation(
     contact: &Contact,
@@ -85,7 +85,8 @@ mod tests {
         start + Duration::from_millis(ms)
     }
 
-    /// One row per rule: when it fires, and one millisecond before when it must not.
+    /// For each rule: the instant at which it must fire, and one millisecond before, when it must
+    /// not.
     #[test]
     fn each_rule_fires_at_its_limit_and_not_before() {
         let timeouts = Timeouts::default();
@@ -124,7 +125,8 @@ mod tests {
         }
     }
 
-    /// A restart of the coordinator must not fence an agent: NATS reports no responders meanwhile.
+    /// Broken if a restart of the coordinator fences an agent: NATS reports no responders
+    /// meanwhile.
     #[test]
     fn a_restarting_coordinator_does_not_fence() {
         let timeouts = Timeouts::default();
@@ -137,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Replies overtake each other; an old one must not move the fence back.
+    /// Broken if an old reply moves the fence back: replies may overtake each other.
     #[test]
     fn a_late_reply_does_not_take_back_contact() {
         let start = Instant::now();

@@ -3,8 +3,8 @@
 //! - [`agent`]: the event loop
 //! - [`membership`]: its state over all runs, pure
 //! - [`fence`]: when the agent must stop by itself, pure
-//! - [`capacity`]: how much rate it may still promise, pure
-//! - `agent_info`: host, version and CPU for people
+//! - [`capacity`]: the rate that it may still promise, pure
+//! - `agent_info`: host, version and CPU for users
 
 pub mod agent;
 pub(crate) mod agent_info;

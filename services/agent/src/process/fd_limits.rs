@@ -9,7 +9,7 @@ pub(crate) fn raise_limit() -> u64 {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: `limit` is a valid place for the answer, and a valid argument afterwards.
+    // SAFETY: `limit` is valid memory for the answer, and a valid argument afterwards.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
             return 1_024;
@@ -32,8 +32,8 @@ pub(crate) fn raise_limit() -> u64 {
 }
 
 /// Grows the table to `files` entries. Linux doubles a full table when a file is opened, and the
-/// opening thread waits until no processor uses the old one: tens of ms in which a firing thread
-/// would send nothing. A table never shrinks.
+/// opening thread waits until no processor uses the old table. That takes tens of ms, in which a
+/// firing thread would send nothing. A table never shrinks.
 ///
 /// # Errors
 /// When no file can be opened, or `files` exceeds the limit.
@@ -66,7 +66,7 @@ pub(crate) fn make_room(_: u64) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Places in the table of this process, as the kernel says.
+    /// Number of entries in the table of this process, as the kernel reports it.
     fn places() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").expect("the kernel's own");
         let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));

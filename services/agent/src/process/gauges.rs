@@ -33,7 +33,8 @@ pub struct ProcessFigures {
     pub network: NetworkFigures,
 }
 
-/// Counters of all sockets of this network namespace since its start; 0 where the kernel has none.
+/// Counters of all sockets of this network namespace since its start; 0 where the kernel has no
+/// counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NetworkFigures {
     /// TCP segments sent again.
@@ -54,7 +55,7 @@ impl NetworkFigures {
 }
 
 /// One counter of a table in which a line of names is followed by a line of numbers; 0 when it is
-/// not there.
+/// absent.
 fn counter(text: &str, table: &str, name: &str) -> u64 {
     let mut rows = text.lines().filter(|line| line.starts_with(table));
     let (names, numbers) = (rows.next().unwrap_or(""), rows.next().unwrap_or(""));
@@ -97,7 +98,7 @@ impl Meter {
         }
     }
 
-    /// A stall in the window that is open; the longest one counts.
+    /// Records a stall in the open window; the longest one counts.
     pub fn stalled(&mut self, stall_us: u64) {
         self.stall_us = self.stall_us.max(stall_us);
     }
@@ -139,7 +140,7 @@ impl Meter {
 #[cfg(unix)]
 pub(crate) fn process_cpu_us() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` is a valid place for the answer; all zeroes is a valid `rusage`.
+    // SAFETY: `usage` is valid memory for the answer; all zeroes is a valid `rusage`.
     let usage = unsafe {
         let done = libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         assert_eq!(done, 0, "a process may ask for its own usage");
@@ -179,7 +180,7 @@ mod tests {
         }
     }
 
-    /// A gauge that showed totals instead of the window would call every long run overloaded.
+    /// Broken if a gauge shows totals instead of the window: every long run would seem overloaded.
     #[test]
     fn use_is_per_window_and_the_busiest_thread_counts() {
         let mut meter = Meter::new(process(0, 0));
@@ -204,14 +205,14 @@ mod tests {
         assert_eq!(second.stall_us, 0);
     }
 
-    /// The kernel's figures are there: a wrong unit would show as nonsense here.
+    /// Broken if the kernel's figures are absent or have a wrong unit.
     #[test]
     fn the_kernel_answers() {
         let figures = ProcessFigures::read();
         assert!(figures.open_fds > 2 && figures.cpu_us > 0);
     }
 
-    /// A counter read from the column beside it would invent a broken network.
+    /// Broken if a counter is read from a neighbouring column: the network would seem broken.
     #[test]
     fn counters_are_found_by_name() {
         let snmp = "Ip: Forwarding\nIp: 1\nTcp: InSegs RetransSegs InErrs\nTcp: 10 42 3\n";

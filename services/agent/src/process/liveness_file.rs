@@ -1,5 +1,5 @@
 //! A file that the agent touches while coordinators answer it, for health checks: an agent has no
-//! port that a check could ask. A failed touch is logged and never stops the agent.
+//! port that a check could use. A failed touch is logged and never stops the agent.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The agent as a process of its machine, and what all of its parts share.
+//! The agent as a process of its machine, and the settings that all of its parts share.
 //!
 //! - [`config`]: flags and environment
 //! - [`signals`]: SIGTERM and SIGINT

@@ -1,8 +1,8 @@
 //! Addresses of the NATS servers of this agent, which no run may load.
 //!
-//! An address is denied by itself, too: a plan may name it instead of the server. Where no address
-//! is known, since no name was ever resolved, the run fails before its start. A name beside others
-//! may be unknown: that of a cluster's node that is gone.
+//! The addresses themselves are denied, too: a plan may name an address instead of the server. If
+//! no address of any server is known, because no name was ever resolved, the run fails before its
+//! start. A single name among others may be unknown, such as that of a node that left its cluster.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -37,8 +37,8 @@ pub(crate) struct UnknownServer {
 }
 
 impl NatsServers {
-    /// `policy`, which also denies the addresses of the servers that it names: those of a lookup
-    /// now, or of the last successful one.
+    /// `policy`, extended to deny the addresses of the servers that it names: those found by a
+    /// lookup now, or by the last successful one.
     ///
     /// # Errors
     /// No lookup of any server succeeded.
@@ -85,7 +85,7 @@ impl NatsServers {
     }
 }
 
-/// The addresses of each server, looked up at the same time; never an empty list.
+/// The addresses of each server, all looked up at the same time; never an empty list.
 async fn look_up(servers: &[Server]) -> Vec<(Server, Result<Vec<SocketAddr>, String>)> {
     let mut lookups = JoinSet::new();
     for server in servers.iter().cloned() {
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// A name that no resolver is asked for: its label is too long.
+    /// A name that no resolver looks up: its label is too long.
     fn unresolvable() -> String {
         format!("{}.invalid", "n".repeat(64))
     }

@@ -23,13 +23,14 @@ pub struct Shell {
     pub bus: Bus,
     /// The subjects of its own tenant: of its heartbeats, of the clock and of live decisions.
     pub home: Subjects,
-    /// The subjects of the tenant whose run it serves; its own one's before it serves any.
+    /// The subjects of the tenant whose run it serves; the subjects of its own tenant before it
+    /// serves any.
     pub subjects: Subjects,
     /// Agent id and boot id.
     pub me: Holder,
     /// Whether the earlier process of this agent is known to be dead.
     pub predecessor_dead: bool,
-    /// Labels that its operator gave it.
+    /// Labels that its operator set.
     pub labels: BTreeSet<Capability>,
     /// Maximum rate over all runs together.
     pub capacity: Rate,
@@ -45,7 +46,7 @@ pub struct Shell {
     pub nats_servers: NatsServers,
     /// Folder of the rings and of the spool; `None`: neither is written.
     pub rings: Option<RingSettings>,
-    /// Folders that files of rows are looked for in.
+    /// Folders in which files of rows are looked up.
     pub feeds: Vec<PathBuf>,
     /// Interpreter for scenarios in Python; `None`: this agent takes compiled ones only.
     pub scripting: Option<Arc<dyn Scripting>>,
@@ -56,7 +57,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// The same agent under a new boot id, its earlier boot known to be dead.
+    /// The same agent under a new boot id; its earlier boot is known to be dead.
     #[must_use]
     pub fn with_new_boot(mut self) -> Self {
         self.me.boot_id = boot_after(&self.me.boot_id);
@@ -64,7 +65,7 @@ impl Shell {
         self
     }
 
-    /// The same agent in the service of a run of `tenant`; `None`: of its own one.
+    /// The same agent in the service of a run of `tenant`; `None` is its own tenant.
     #[must_use]
     pub fn in_service_of(&self, tenant: Option<&TenantId>) -> Self {
         let subjects = tenant.map(|tenant| self.home.of_tenant(tenant));

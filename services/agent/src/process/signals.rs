@@ -1,12 +1,12 @@
-//! The two ways to end an agent: leave, or at once. After the first SIGTERM or SIGINT it leaves,
-//! the second ends it.
+//! The two ways to end an agent: it leaves, or it ends at once. The first SIGTERM or SIGINT makes
+//! it leave, the second ends it.
 
 use tokio::sync::watch;
 
 /// How the operator wants the agent to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shutdown {
-    /// Go on.
+    /// Continue.
     No,
     /// Serve the shards until others take them over, finish the arrivals in flight, report, leave.
     Drain,
@@ -14,14 +14,14 @@ pub enum Shutdown {
     Now(i32),
 }
 
-/// Waits for the order to end at once; returns its exit code.
+/// Waits for the signal to end at once; returns its exit code.
 pub(crate) async fn killed(shutdown: &mut watch::Receiver<Shutdown>) -> i32 {
     loop {
         if let Shutdown::Now(code) = *shutdown.borrow_and_update() {
             return code;
         }
         if shutdown.changed().await.is_err() {
-            // No sender is left: the order cannot come any more.
+            // No sender is left: such a signal cannot come any more.
             std::future::pending::<()>().await;
         }
     }
@@ -98,8 +98,8 @@ impl Signals {
 mod tests {
     use super::*;
 
-    /// An agent that a first signal killed would lose what is in flight; one that no second signal
-    /// can kill would have to be killed hard.
+    /// Broken if a first signal kills an agent, which would lose its calls in flight, or if no
+    /// second signal ends it, so that only SIGKILL is left.
     #[test]
     fn the_first_signal_drains_and_the_second_ends() {
         assert_eq!(Shutdown::No.after(143), Shutdown::Drain);

@@ -8,7 +8,8 @@ use std::time::Duration;
 pub struct Timeouts {
     /// Interval between two heartbeats while a coordinator answers.
     pub heartbeat: Duration,
-    /// Interval between two heartbeats while no coordinator answers; shorter, to find one soon.
+    /// Interval between two heartbeats while no coordinator answers; shorter, so that the agent
+    /// finds one soon.
     pub seek: Duration,
     /// Timeout of one heartbeat.
     pub heartbeat_reply: Duration,
@@ -26,7 +27,7 @@ pub struct Timeouts {
     pub clock_reply: Duration,
     /// Timeout for a run's secrets, over all attempts.
     pub secrets: Duration,
-    /// Timeout for a run's bodies, over all attempts, while the store does not answer; a body that
+    /// Timeout for a run's bodies, over all attempts, while the store does not answer. A body that
     /// is being read is not cut off.
     pub bodies: Duration,
     /// Validity of an offer after the wait for agents ends.

@@ -18,7 +18,7 @@ pub struct Assignment {
     pub run: RunId,
     /// The run as it was created.
     pub created: CreatedRun,
-    /// Commands for the run. The worker gives up when the sender is dropped.
+    /// Commands for the run. The worker ends when the sender is dropped.
     pub commands: watch::Receiver<RunCommands>,
     /// Publishes this agent's events of the run.
     pub publisher: EventPublisher,

@@ -1,5 +1,5 @@
-//! Fetches the external bodies of a plan before the start. Must never use one whose hash differs
-//! from that in the plan.
+//! Fetches the external bodies of a plan before the start. Must never use a body whose hash differs
+//! from the one in the plan.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub enum Fault {
         /// Hash in the plan.
         sha256: String,
     },
-    /// The object store has other bytes under its name.
+    /// The object store has different bytes under its name.
     #[error("what the object store has for body {sha256} has the hash {found}")]
     Other {
         /// Hash in the plan.
@@ -40,7 +40,7 @@ pub enum Fault {
     },
 }
 
-/// Fetches the external bodies of `plan`, if it has any, but for its files of rows.
+/// Fetches the external bodies of `plan`, if it has any, except its files of rows.
 ///
 /// # Errors
 /// [`Fault`]; a failure of the store is retried until the timeout.

@@ -1,4 +1,5 @@
-//! Offset of the coordinator's clock, which is that of the run, from the clocks of this machine.
+//! Offset of the coordinator's clock from the clocks of this machine. The coordinator's clock is
+//! the clock of the run.
 //!
 //! Firing follows the monotonic clock: a step of the wall clock must never move an arrival. There
 //! is no alignment without a measurement.
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(found.bound_us, 450);
     }
 
-    /// Broken if the start of a run from before the boot of the machine wraps around.
+    /// Broken if the start of a run before the boot of the machine wraps around.
     #[test]
     fn a_start_before_boot_lies_in_the_past() {
         let one = exchange(10, 10, sample(1_000_000, 1_000_000));

@@ -1,5 +1,5 @@
-//! The firing threads of one run: commands go to all, their counts are merged. Harvests and the
-//! wait for the end wait for threads; commands do not.
+//! The firing threads of one run: commands go to all of them, and their counts are merged. Harvests
+//! and the wait for the end wait for threads; commands do not wait.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -185,7 +185,7 @@ impl Cores {
         u32::try_from(self.cores.len()).unwrap_or(u32::MAX)
     }
 
-    /// Everything up to `marks` is in a delta: the rings may reuse that space.
+    /// Everything up to `marks` is in a delta: the rings may reuse its space.
     pub(super) fn close(&self, marks: &[Option<Watermark>]) {
         for (core, mark) in self.cores.iter().zip(marks) {
             if let Some(mark) = mark {
@@ -194,7 +194,7 @@ impl Cores {
         }
     }
 
-    /// Removes the files of the rings: every record of them is in a stored delta.
+    /// Removes the files of the rings: every record in them is in a stored delta.
     pub(super) fn remove_rings(&self) {
         for path in &self.rings {
             if let Err(error) = std::fs::remove_file(path) {
@@ -296,9 +296,9 @@ impl Cores {
     }
 }
 
-/// Maximum number of threads for these users. An interpreter has one thread: more cores need more
-/// agents. In an open loop an idle user of the thread serves an arrival, which takes several users
-/// per thread.
+/// Maximum number of threads for these users. An interpreter has one thread: using more cores takes
+/// more agents. In an open loop an arrival is served by an idle user of the thread, so each thread
+/// needs several users.
 fn threads_max(setup: &VirtualUsersSetup) -> u32 {
     if !setup.scripting.is_spread() {
         return 1;
@@ -330,7 +330,8 @@ fn users_at(
 }
 
 /// The thread of each shard. A shard keeps its thread through all generations: only that thread
-/// knows which of its arrivals were sent. A new shard goes to the thread with the fewest.
+/// knows which of the shard's arrivals were sent. A new shard goes to the thread with the fewest
+/// shards.
 fn homes(holds: &[Hold], cores: usize) -> BTreeMap<u32, usize> {
     let mut homes = BTreeMap::new();
     for hold in holds {
@@ -374,7 +375,7 @@ mod tests {
         }
     }
 
-    /// A shard that moved between threads could have an arrival sent twice at the takeover.
+    /// Broken if a shard moves between threads: an arrival could be sent twice at the takeover.
     #[test]
     fn shards_keep_their_thread_and_new_ones_even_out() {
         let first = hold(1, &[0, 2, 4, 6]);

@@ -1,5 +1,5 @@
-//! Publishes this agent's events of one run in order, retrying each until it is stored. Callers
-//! never wait.
+//! Publishes this agent's events of one run in order, and retries each until it is stored. Its
+//! callers never wait.
 
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Stream};
@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use crate::process::shell::Shell;
 use crate::runs::envelope::envelope;
 
-/// Queue of events of one run, shared by its clones. Ends with [`EventPublisher::discard`], or with
-/// the last clone once all events are stored.
+/// Queue of events of one run, shared by its clones. It ends with [`EventPublisher::discard`], or
+/// with its last clone once all events are stored.
 #[derive(Debug, Clone)]
 pub struct EventPublisher {
     shell: Shell,
@@ -47,7 +47,7 @@ impl EventPublisher {
     pub fn publish_for(&self, boot_id: BootId, what: What) {
         tracing::info!(run = %self.run, boot = %boot_id, fact = name(&what), "states");
         self.open.send_modify(|open| *open += 1);
-        // The receiver ends only with `discard`: the event is obsolete then.
+        // The receiver ends only with `discard`: then the event is obsolete.
         if self.queue.send(envelope(Fact { boot_id, what })).is_err() {
             self.open.send_modify(|open| *open -= 1);
         }
@@ -56,7 +56,7 @@ impl EventPublisher {
     /// Returns when every queued event is stored or discarded.
     pub async fn flush(&self) {
         let mut open = self.open.subscribe();
-        // The sender lives in `self`.
+        // The sender lives as long as `self`.
         let _ = open.wait_for(|&open| open == 0).await;
     }
 

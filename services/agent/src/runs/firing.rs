@@ -1,7 +1,8 @@
-//! Fires a run, from its start to its last acknowledged delta: one loop over all that may wake it.
+//! Fires a run, from its start to its last acknowledged delta: one loop over all events that wake
+//! it.
 //!
-//! Each step is a call that returns at once or a future that the loop polls beside the others. The
-//! loop must never wait for one of them alone: a command must be followed at once.
+//! Each step is a call that returns at once, or a future that the loop polls beside the others. The
+//! loop must never wait for one of them alone: it has to follow each command at once.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,8 +30,8 @@ use crate::runs::run_commands::{RunCommands, Stop, When};
 /// Timeout after a cancel; a thread that is busy then counts as hung.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Delay of the first harvest after the start, in µs; less than a tick: a run whose calls all fail
-/// to connect reports that at once.
+/// Delay of the first harvest after the start, in µs. It is shorter than a tick, so that a run
+/// whose calls all fail to connect reports that at once.
 const FIRST_HARVEST_US: u64 = 500_000;
 
 /// End of firing.
@@ -86,7 +87,7 @@ struct Firing<'a> {
     close_at: MonoTime,
     /// Time of the first harvest; `None` after it.
     first_harvest_at: Option<MonoTime>,
-    /// Begin of the latest harvest.
+    /// Start of the latest harvest.
     harvest_begun_at: MonoTime,
     retry_at: Option<Instant>,
 }
@@ -193,7 +194,7 @@ impl Firing<'_> {
     }
 
     /// Stops with their times, the earliest first. A takeover has no time: arrivals due before it
-    /// run to their end.
+    /// continue to their end.
     fn stops(&self, commands: &RunCommands) -> Vec<(MonoTime, Stop)> {
         let at = |stop: &Stop| match stop.when {
             When::Now => Some(MonoTime::from_ns(i64::MIN)),
@@ -288,7 +289,7 @@ impl Firing<'_> {
     }
 
     /// Records whether a call has reached a server; returns whether calls have finished and none
-    /// did.
+    /// reached one.
     fn record_reach(&self, sum: &Harvest) -> bool {
         let tick_us = self.task.created.plan.tick_us;
         let until_us = self.harvest_begun_at.since_us(self.start);
@@ -334,7 +335,7 @@ impl Firing<'_> {
     }
 
     /// Whether the takeover tick has begun: arrivals due from now on belong to other agents. The
-    /// threads pace until then and finish the arrivals that they began.
+    /// threads pace until that tick and finish the arrivals that they began.
     fn is_taken_over(&self, now: MonoTime) -> bool {
         let tick_us = self.task.created.plan.tick_us;
         let begin = |tick: u32| self.start.plus_us(u64::from(tick).saturating_mul(tick_us));
@@ -344,7 +345,7 @@ impl Firing<'_> {
             .any(|stop| matches!(stop.when, When::Takeover(tick) if begin(tick) <= now))
     }
 
-    /// Threads are lost: publishes that, and saves the counts of the others.
+    /// Threads have died: publishes that, and saves the counts of the other threads.
     fn on_threads_lost(&mut self, reason: String) {
         if self.broken {
             return;
@@ -380,7 +381,7 @@ impl Firing<'_> {
                 return;
             }
             Err(_) if bug(Bug::AckBeforeEffect) => return self.reports.acknowledge(),
-            // The attempt lasted long enough.
+            // The attempt itself lasted long enough: no further delay.
             Err(AppendError::Unknown) => return,
             Err(error @ (AppendError::Full { .. } | AppendError::TooLarge { .. })) => {
                 self.on_refused(&error);
@@ -394,7 +395,7 @@ impl Firing<'_> {
         self.retry_at = Some(Instant::now() + pause);
     }
 
-    /// The log refuses deltas: stops, since no report could show further load.
+    /// The log refuses deltas: stops, since no report could show any further load.
     fn on_refused(&mut self, error: &AppendError) {
         if self.refused {
             return;
@@ -426,7 +427,7 @@ impl Firing<'_> {
         self.close_at = next_close(self.start, tick_us, phase_us, MonoTime::now());
     }
 
-    /// Next time at which the loop must wake.
+    /// The next time at which the loop must wake.
     fn alarm(&self, may_harvest: bool) -> Option<Instant> {
         let commands = self.task.commands.borrow();
         let mut alarms: Vec<Option<Instant>> = vec![self.retry_at];
@@ -477,7 +478,7 @@ async fn finished<T>(pending: &mut Pending<T>) -> T {
     }
 }
 
-/// The same time on the runtime's clock; now if it is in the past.
+/// The same time on the runtime's clock; the current time if it is in the past.
 fn instant_of(at: MonoTime) -> Instant {
     Instant::now() + Duration::from_micros(at.since_us(MonoTime::now()))
 }

@@ -1,5 +1,5 @@
 //! One run on this agent, from its assignment to its last event. One task, the [`worker`], owns the
-//! run: it receives commands as a state and does not share its counts.
+//! run: it receives the commands as a state and shares its counts with no other task.
 //!
 //! - [`run_commands`], `assignment`: commands to a worker, and its run
 //! - `prepare`, `preflight`, [`secrets`], [`bodies`], `row_files`, [`clock`]: from the assignment
@@ -7,7 +7,7 @@
 //! - `firing`, `cores`: from the start to the last delta
 //! - `reports`, [`outbox`]: deltas, from counts to the acknowledgement
 //! - [`event_publisher`], `envelope`: this agent's events
-//! - `recovery`: reports for killed processes
+//! - `recovery`: reports the counts of killed processes
 
 mod assignment;
 pub mod bodies;

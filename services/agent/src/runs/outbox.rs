@@ -1,6 +1,6 @@
 //! Bounded queue of deltas that wait for their acknowledgement. Pure.
 //!
-//! While it is full the caller merges rows and closes them later. Must never drop a delta that is
+//! While it is full, the caller merges rows and closes them later. Must never drop a delta that is
 //! not acknowledged.
 
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Checks whether this machine has the open files and local ports that its share of a run needs.
 //! Without the check, calls of the run would fail.
 //!
-//! Must never judge more than the plan requires: the agent's own limits fit its machine.
+//! Must never refuse more than the plan requires: the agent's own limits fit its machine.
 
 use loadpilot_engine::control::agent_view::Hold;
 use loadpilot_engine::control::created_run::CreatedRun;
@@ -13,7 +13,7 @@ use crate::fire::{STREAMS_MAX, system_port_range};
 use crate::process::config::SPARE_FDS;
 use crate::process::shell::Shell;
 
-/// A share that needs more open files than this process may have.
+/// A share of a run that needs more open files than this process may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooFewFiles {
     /// Number of open files that it needs.
@@ -67,8 +67,8 @@ fn users_of(users: u32, paired: bool, shards: u32, holds: &[Hold]) -> u64 {
     share_of(paired, shards, held.collect()).count_below(u64::from(users))
 }
 
-/// Maximum number of calls of an open loop at a time, if the plan sets it. A lower limit of the
-/// operator applies where it fits the machine.
+/// Maximum number of concurrent calls of an open loop, if the plan sets it. A lower limit of the
+/// operator applies instead, if it fits the machine.
 fn calls_of_plan(plan: &Plan, shell: &Shell) -> Option<u64> {
     let wanted = u64::from(plan.max_in_flight?);
     let allowed = u64::from(shell.max_in_flight);
@@ -78,7 +78,7 @@ fn calls_of_plan(plan: &Plan, shell: &Shell) -> Option<u64> {
     }
 }
 
-/// Number of connections that `calls` calls at a time need, if the plan limits either.
+/// Number of connections that `calls` concurrent calls need, if the plan limits either.
 fn connections_needed(plan: &Plan, calls: Option<u64>) -> Option<u64> {
     let settings = &plan.connections;
     let calls_of_one = match (settings.http, settings.reuse) {
@@ -127,7 +127,7 @@ mod tests {
         serde_json::from_str(PLAN).expect("a plan")
     }
 
-    /// Broken if a run that cannot be held were begun, or one that can be were refused.
+    /// Broken if a run that this machine cannot hold begins, or one that it can hold is refused.
     #[test]
     fn what_is_needed_follows_from_the_plan() {
         let mut plan = plan();
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(connections_needed(&plan, Some(101)), Some(101));
     }
 
-    /// Broken if users who belong to others were counted, or own ones were not.
+    /// Broken if users of other agents are counted, or the agent's own users are not.
     #[test]
     fn users_are_those_of_the_shards_held() {
         let hold = |shards: &[u32]| Hold {
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(users_of(10, false, 4, &[]), 0);
     }
 
-    /// Broken if ports were counted that the load does not use.
+    /// Broken if ports are counted that the load does not use.
     #[test]
     fn ports_are_those_of_the_sources() {
         let systems = Some((101, 200));

@@ -1,6 +1,6 @@
 //! Prepares a holder for the start: secrets, bodies, compiled requests, threads, users of the
-//! scenario, connections that the plan opens first, and the offset of the clocks. Must never send a
-//! request to the target, apart from those of the users and of the ownership check.
+//! scenario, connections that the plan opens before the start, and the offset of the clocks. Must
+//! never send a request to the target, except those of the users and of the ownership check.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ pub(super) enum PrepareError {
         /// Number of users of the run.
         users: u32,
     },
-    /// The addresses of a NATS server of this agent are unknown, so that none can be denied.
+    /// The addresses of a NATS server of this agent are unknown, so none of them can be denied.
     #[error(transparent)]
     UnknownServer(#[from] UnknownServer),
     /// The list of the tenant's targets is invalid.
@@ -88,8 +88,8 @@ pub(super) enum PrepareError {
 }
 
 impl Prepared {
-    /// Removes the files: everything in them is reported. The spool goes first: recovery ignores
-    /// rings without a spool.
+    /// Removes the files: everything in them is reported. The spool goes first, since recovery
+    /// ignores rings without a spool.
     pub(super) fn remove_files(&self) {
         if let Some(path) = &self.spool_path
             && let Err(error) = std::fs::remove_file(path)
@@ -106,8 +106,8 @@ impl From<TooFewFiles> for PrepareError {
     }
 }
 
-/// Prepares for the shards `holds` of a run; returns its spool, too. The threads start no arrival
-/// beyond the end of `lease`.
+/// Prepares for the shards `holds` of a run; also returns its spool. The threads start no arrival
+/// after the end of `lease`.
 pub(super) async fn prepare(
     shell: &Shell,
     run: &RunId,
@@ -185,7 +185,7 @@ fn spool(shell: &Shell, run: &RunId, cores: &Cores) -> Result<Option<Spool>, fir
 }
 
 /// Setup of the virtual users whose shards are held, if the scenario has users. A user belongs to a
-/// shard as an arrival does.
+/// shard, as an arrival does.
 fn virtual_users(
     shell: &Shell,
     (created, workload): (&CreatedRun, &Arc<Workload>),
@@ -226,7 +226,7 @@ fn virtual_users(
     let is_held = |user: &u32| held.contains(&workload.shard_of((*user).into(), created.shards));
     let mut users: Vec<u32> = (0..count).filter(is_held).collect();
     if users.is_empty() && plan.users.is_none() {
-        // Arrivals of these shards need a user, however few users the plan has.
+        // The arrivals of these shards need a user, however few users the plan has.
         if plan.prepared().is_some_and(|one| one.users) {
             return Err(PrepareError::NoUser { users: count });
         }
@@ -250,7 +250,7 @@ fn virtual_users(
     }))
 }
 
-/// Target of each user type, where two targets are compared.
+/// The target of each user type, if two targets are compared.
 fn type_targets(plan: &Plan) -> Vec<String> {
     let targets = plan.targets().filter(|_| plan.paired);
     targets.map(str::to_owned).collect()
@@ -268,7 +268,7 @@ fn parameters(plan: &Plan, secrets: &Secrets) -> Secrets {
 }
 
 /// Logs connections that could not be opened before the start. The run starts nevertheless: the
-/// calls that need one try again, and are counted.
+/// calls that need one try again and are counted.
 fn log_preconnect(run: &RunId, preconnected: Preconnected) {
     let Preconnected { opened, failed, .. } = preconnected;
     match preconnected.last_failure {

@@ -27,7 +27,7 @@ pub(super) struct Reports {
     closed_at: MonoTime,
     outbox: Outbox,
     boot: BootId,
-    /// Holds deltas that are not acknowledged, in case of a kill.
+    /// Stores deltas that are not acknowledged, in case the process is killed.
     spool: Option<Spool>,
     /// Watermark of each thread: the last record that is merged here.
     marks: Vec<Watermark>,
@@ -60,7 +60,7 @@ impl Reports {
         }
         self.marks.resize(harvest.marks.len(), Watermark::default());
         for (known, mark) in self.marks.iter_mut().zip(&harvest.marks) {
-            // A dead thread has no mark.
+            // A dead thread has no watermark.
             *known = mark.unwrap_or(*known);
         }
         self.pending.merge(harvest.rows);
@@ -107,8 +107,8 @@ impl Reports {
             .for_each(|delta| self.outbox.push(delta));
     }
 
-    /// Writes closed deltas to the spool. The checkpoint comes last: with it the rings begin anew,
-    /// in one store.
+    /// Writes closed deltas to the spool. The checkpoint comes last: this one store also tells
+    /// recovery which records of the rings are already in a delta.
     fn save(&mut self, pending_deltas: &[PendingDelta], to_us: u64) {
         let Some(spool) = &mut self.spool else {
             return;
@@ -156,7 +156,7 @@ impl Reports {
 }
 
 /// The next instant after `now` at which an agent closes a tick: the end of the tick plus the
-/// agent's delay, so that a fleet does not publish all at once.
+/// agent's delay, so that the agents of a fleet do not all publish at the same time.
 pub(super) fn next_close(start: MonoTime, tick_us: u64, phase_us: u64, now: MonoTime) -> MonoTime {
     let first = start.plus_us(tick_us.saturating_add(phase_us));
     if now < first {
@@ -166,7 +166,7 @@ pub(super) fn next_close(start: MonoTime, tick_us: u64, phase_us: u64, now: Mono
     first.plus_us(ticks.saturating_mul(tick_us))
 }
 
-/// Delay of `agent` inside a tick, in µs; the same for all of its processes.
+/// Delay of `agent` inside a tick, in µs; the same for all processes of the agent.
 #[must_use]
 pub fn phase_us(agent: &AgentId, tick_us: u64) -> u64 {
     // FNV-1a, 64 bits: only its spread matters.
@@ -183,7 +183,7 @@ pub fn phase_us(agent: &AgentId, tick_us: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Ticks that drifted would publish more and more late, or twice in one tick.
+    /// Broken if ticks drift: the agent would publish later and later, or twice in one tick.
     #[test]
     fn closes_lie_one_tick_apart_after_the_start() {
         let start = MonoTime::from_ns(5_000_000_000);
@@ -204,7 +204,7 @@ mod tests {
         );
     }
 
-    /// A fleet whose agents share a phase hits the servers in one instant.
+    /// Broken if the agents of a fleet have the same delay: they would all publish at one instant.
     #[test]
     fn agents_spread_over_the_tick() {
         let phases: Vec<u64> = (0..100)

@@ -1,5 +1,5 @@
 //! Gets the files of rows of a plan before the start: from a folder of this agent, or from the
-//! object store into a file of its own. Must never use one whose hash differs from the plan's,
+//! object store into a file of its own. Must never use a file whose hash differs from the plan's,
 //! nor a path outside of the folders.
 
 use std::fs::{File, OpenOptions};
@@ -17,7 +17,7 @@ use super::bodies;
 use crate::process::shell::Shell;
 use crate::users::row_file::{self, RowFile};
 
-/// Why a file of rows could not be got.
+/// Why a file of rows is not available.
 #[derive(Debug, Error)]
 pub(super) enum Fault {
     /// It is too large for the object store, and no folder has it.
@@ -33,7 +33,7 @@ pub(super) enum Fault {
         bytes: u64,
         /// Hash in the plan.
         sha256: String,
-        /// What the folders have instead.
+        /// What the folders contain instead.
         found: String,
     },
     /// The object store lacks it.
@@ -49,7 +49,7 @@ pub(super) enum Fault {
         /// Error of the system.
         error: io::Error,
     },
-    /// They are not rows.
+    /// The content is not valid rows.
     #[error("the rows of {name} cannot be read: {why}")]
     Unreadable {
         /// Path in the folder of the scenario.
@@ -116,7 +116,7 @@ async fn one(shell: &Shell, wanted: &script::RowFile) -> Result<RowFile, Fault> 
     }
 }
 
-/// The file at a path, if it is the wanted one; otherwise what is there.
+/// The file at a path, if it is the wanted one; otherwise a description of what is there.
 fn in_folder(path: &Path, wanted: &script::RowFile) -> Result<RowFile, String> {
     let shown = path.display();
     let file = File::open(path).map_err(|error| format!("{shown}: {error}"))?;
@@ -132,7 +132,7 @@ fn in_folder(path: &Path, wanted: &script::RowFile) -> Result<RowFile, String> {
     }
 }
 
-/// A copy without a name, so that nothing of it stays behind when the process is killed.
+/// A copy without a name, so that none of it stays behind when the process is killed.
 fn unnamed_copy(folder: &Path, bytes: &[u8]) -> io::Result<File> {
     std::fs::create_dir_all(folder)?;
     let path = folder.join(format!("{}.rows", Ulid::generate()));

@@ -46,9 +46,9 @@ pub struct Fenced {
 /// Why an agent stopped by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
-    /// No answer of any kind for the fence time.
+    /// No answer of any kind within the fence timeout.
     CutOff,
-    /// NATS answers, but no coordinator did within its time.
+    /// NATS answers, but no coordinator did within its timeout.
     NoCoordinator,
     /// Decisions exist that this agent could not fetch.
     Behind,
@@ -73,7 +73,7 @@ pub enum When {
     Now,
     /// At a time of the coordinator's clock.
     At(Timestamp),
-    /// At the begin of the takeover tick. Arrivals due before it run to their end.
+    /// At the begin of the takeover tick. Arrivals due before it continue to their end.
     Takeover(u32),
 }
 
@@ -113,7 +113,7 @@ impl RunCommands {
         self.holds.last().map(|hold| hold.generation)
     }
 
-    /// All stops, the more urgent first; the first that comes due counts.
+    /// All stops, the more urgent ones first; the first stop that becomes due counts.
     #[must_use]
     pub fn stops(&self) -> Vec<Stop> {
         let stop = |when, reason, drop, cancel| Stop {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use crate::fire::Secrets;
 use crate::process::shell::Shell;
 
-/// Why secrets could not be fetched. Names handles, never values.
+/// Why secrets could not be fetched. Contains names of handles, never values.
 #[derive(Debug, Error)]
 pub enum Fault {
     /// No reply in time.
@@ -78,7 +78,7 @@ fn check(reply: &[u8], handles: &[String]) -> Result<Secrets, Fault> {
 mod tests {
     use super::*;
 
-    /// Broken if an error shows a value: it is stored in the log of the run.
+    /// Broken if an error shows a value: the error is stored in the log of the run.
     #[test]
     fn no_error_and_no_debug_shows_a_value() {
         let handles = ["token".to_owned(), "cookie".to_owned()];

@@ -71,7 +71,7 @@ async fn prepare_and_fire(
         tracing::info!(run = %task.run, ?reason, last_seq, "done");
         let finished = shards_finished(*reason, *last_seq, totals.clone());
         task.publisher.publish(What::ShardsFinished(finished));
-        // After a kill before that is stored, a later process publishes it.
+        // If the process is killed before this is stored, a later process publishes it.
         task.publisher.flush().await;
     }
     if !is_broken {

@@ -54,7 +54,7 @@ impl Scripting for Compiled {
         });
         let sources = Sources::new(seed, feeders, source.bundle, readers.collect(), minor);
         let sources = Rc::new(sources.map_err(|error| error.text)?);
-        // Of a mix each type has a program of its own, with the tasks of all.
+        // In a mix, each type has a program of its own, with the tasks of all types.
         let scenarios = self
             .0
             .by_type()
@@ -95,7 +95,7 @@ impl Scenario for CompiledScenario {
     }
 }
 
-// The methods of the same names that are called here are the type's own.
+// Methods of the same names that are called here are the type's own, not the trait's.
 impl User for CompiledUser {
     fn begin(&mut self, part: Part, occasion: Occasion) -> Operation {
         Self::begin(self, part, occasion)

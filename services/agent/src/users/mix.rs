@@ -1,8 +1,8 @@
 //! A mix of user types behind the interface of [`crate::users::script`]: a scenario for each.
 //!
-//! In a closed loop a user is of one type. A user that serves arrivals is one of each type, of
-//! which one plays at a time: any idle user can then take any arrival, and each type keeps its own
-//! state and cookies.
+//! In a closed loop a user is of one type. A user that serves arrivals consists of one user of each
+//! type, of which one plays at a time: any idle user can then take any arrival, and each type keeps
+//! its own state and cookies.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ struct AllTypes {
     workload: Arc<Workload>,
     /// The user that plays, by the position of its type.
     playing: usize,
-    /// The hook that all of them play, one after the other.
+    /// The hook that all types play, one after the other.
     hook: Option<(Part, Occasion)>,
 }
 
@@ -86,7 +86,7 @@ impl AllTypes {
         }
     }
 
-    /// Continues a hook with the user of the next type, as long as none has raised.
+    /// Continues a hook with the user of the next type, as long as no user has raised an error.
     fn continued(&mut self, mut next: Operation) -> Operation {
         while let (Operation::Ended(ended), Some((part, occasion))) = (&next, self.hook) {
             if ended.raised.is_some() || self.playing + 1 >= self.users.len() {
@@ -152,7 +152,7 @@ mod tests {
 
     type Played = Rc<RefCell<Vec<(char, Part)>>>;
 
-    /// A user that waits once in each part, and notes what it plays.
+    /// A user that waits once in each part, and records the parts that it plays.
     struct Noting {
         name: char,
         fails: bool,

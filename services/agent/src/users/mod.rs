@@ -1,8 +1,8 @@
 //! Scenarios whose tasks examine responses, as the load engine plays them.
 //!
-//! - [`script`]: the interface to what plays a scenario.
-//! - [`compiled`]: compiled scenarios behind it.
-//! - [`mix`]: several scenarios behind it, the user types of a mix.
+//! - [`script`]: the interface to the players of scenarios.
+//! - [`compiled`]: the player of compiled scenarios.
+//! - [`mix`]: the player of a mix: several scenarios, one for each user type.
 //! - [`prepared_users`]: states of users that the submitter prepared.
 //! - [`row_file`]: files of rows on disk, for feeds.
 

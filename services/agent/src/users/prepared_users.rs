@@ -1,5 +1,5 @@
-//! States of users that the submitter prepared before the run: sealed by the submitter, opened by
-//! the agents, never in the clear in between.
+//! States of users that the submitter prepared before the run. The submitter seals them, and the
+//! agents open them; in between they are never unencrypted.
 //!
 //! The sealed form is in the object store. Its key is a secret of the run and is shredded with the
 //! others, after which the stored form is useless. Must never show a state or a key.
@@ -91,7 +91,7 @@ fn key_of(hex: &str) -> Result<LessSafeKey, Fault> {
 mod tests {
     use super::*;
 
-    /// Broken if a token lay readable in the object store, or a changed state were believed.
+    /// Broken if a token is readable in the object store, or a modified state is accepted.
     #[test]
     fn states_are_opened_with_their_key_only() {
         let states = States {

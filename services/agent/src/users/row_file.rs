@@ -1,5 +1,6 @@
-//! Files of rows on disk: checked, hashed and indexed in one pass; then rows are read as they are
-//! needed, by position. Must never hold more of a file than a few blocks of its index.
+//! Files of rows on disk: checked, hashed and indexed in one pass; afterwards rows are read when
+//! they are needed, by position. Must never hold more of a file in memory than a few blocks of its
+//! index.
 
 use std::cell::RefCell;
 use std::fs::{File, Metadata};
@@ -38,12 +39,12 @@ pub enum Fault {
     /// Its content is wrong.
     #[error("{0}")]
     Misread(Misread),
-    /// It was written while it was read.
+    /// The file was modified while it was read.
     #[error("was changed while it was read")]
     Changed,
 }
 
-/// What tells that a file was changed.
+/// The attributes that reveal a change of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,

@@ -1,9 +1,9 @@
-//! The interface between the load engine and what plays a scenario: an interpreter of Python, or
+//! The interface between the load engine and the player of a scenario: an interpreter of Python, or
 //! compiled code ([`crate::users::compiled`]).
 //!
-//! Their data types are `loadpilot_script`'s. Nothing here depends on Python, so that the plain
-//! binary needs none. A user must never block: it returns an [`Operation`], and is resumed when
-//! that completed.
+//! The data types are those of `loadpilot_script`. Nothing here depends on Python, so that the
+//! plain binary needs none. A user must never block: it returns an [`Operation`], and is resumed
+//! when that operation has completed.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -108,17 +108,17 @@ pub trait User {
     /// Whether a check examines the last answer of a task, by its index in the plan.
     fn has_check(&self, task: u16) -> bool;
 
-    /// Position in the plan of the user type that plays; of a user of one type 0.
+    /// Position in the plan of the user type that plays; 0 for a user of one type.
     fn playing_type(&self) -> usize {
         0
     }
 
-    /// Takes the samples that the last task added to own metrics, whether it ended or was given
-    /// up.
+    /// Takes the samples that the last task added to own metrics, whether the task ended or was
+    /// abandoned.
     fn take_samples(&mut self) -> Vec<MetricSample> {
         Vec::new()
     }
 }
 
-/// User number of what happens once per run and serves no arrival.
+/// User number for a part that is played once per run and serves no arrival.
 pub const NO_USER: u32 = u32::MAX;

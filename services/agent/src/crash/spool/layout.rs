@@ -14,7 +14,7 @@
 //! Checkpoints and deltas are frames: a check value (4 bytes, written last), the length of the
 //! content (4), a number (8), the content, and zeroes up to a multiple of 8. Checkpoints are
 //! numbered from 1; a delta has its own number. The halves are used in turn: older frames may
-//! follow the last frame of one.
+//! follow the last current frame of a half.
 
 use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;

@@ -2,10 +2,10 @@
 //! process across a kill.
 //!
 //! A delta is saved before it is published, and stays until it is acknowledged. The checkpoint says
-//! up to where deltas are closed; the rings contain the rest. It is written after the deltas: a
-//! delta beyond it was never published. The space is allocated before the start, so that a full
-//! disk is an error before the start and never later. Must never prevent the publication of a
-//! delta: one without room is counted, and lost only if the process is killed before its
+//! up to which point deltas are closed; the rings contain the rest. It is written after the deltas:
+//! a delta beyond it was never published. The space is allocated before the start, so that a full
+//! disk is an error then and never later. Must never prevent the publication of a delta. A delta
+//! that finds no room is counted, and lost only if the process is killed before its
 //! acknowledgement.
 
 use std::path::{Path, PathBuf};
@@ -23,7 +23,8 @@ use layout::{FRAME_HEAD_BYTES, Layout, frame_bytes};
 
 pub use read::{SpoolContent, SpoolError, read};
 
-/// Default bytes for deltas of one run: those of a large plan in a minute without NATS.
+/// Default bytes for deltas of one run: room for the deltas of a large plan in a minute without
+/// NATS.
 pub const SPOOL_BYTES_DEFAULT: usize = 16 << 20;
 /// Extension of the file's name.
 pub const EXTENSION: &str = "spool";
@@ -90,7 +91,7 @@ impl Spool {
     pub fn save(&mut self, seq: u64, payload: &[u8]) -> bool {
         let bytes = frame_bytes(payload.len());
         if self.halves[self.half].1 <= self.acked {
-            // All of its deltas are stored. Reusing the same pages saves memory.
+            // All of its deltas are stored: the same half is used again, which saves memory.
             self.halves[self.half] = (0, 0);
         }
         if bytes > self.layout.half - self.halves[self.half].0 {

@@ -1,5 +1,6 @@
-//! Killed processes of this agent: found at the start, reported for once their run is known, and
-//! forgotten with it. The tenant of a run comes with its decisions, like its plan.
+//! Killed processes of this agent: the agent finds them at its start, reports for them once their
+//! run is known, and forgets them with it. The tenant of a run comes with its decisions, as its
+//! plan does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 use super::Agent;
 use crate::runs::recovery::{self, DeadProcess};
 
-/// Killed processes of this agent, and the tasks that report for them.
+/// Killed processes of this agent, and the tasks that report their counts.
 #[derive(Default)]
 pub(super) struct Recoveries {
     by_process: BTreeMap<(RunId, BootId), (Arc<DeadProcess>, Option<AbortHandle>)>,
@@ -37,7 +38,8 @@ impl Agent {
         }
     }
 
-    /// Reports for killed processes whose run is known; removes the files of runs that are over.
+    /// Reports the counts of killed processes whose run is known; removes the files of runs that
+    /// are over.
     pub(super) fn recover_dead_processes(&mut self) {
         let over = |(run, _): &&(RunId, BootId)| self.membership.is_over(run);
         let over: Vec<_> = self

@@ -1,5 +1,5 @@
-//! Kill switches of other tenants, on an agent that serves several: each is followed from the
-//! tenant's first run here, by a task of its own. The loop never waits for a subscription.
+//! Kill switches of other tenants, on an agent that serves several. A task for each tenant follows
+//! them from the tenant's first run here. The agent's loop never waits for a subscription.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use tokio::time::sleep;
 
 use crate::process::shell::Shell;
 
-/// What a task reports.
+/// Events that such a task reports.
 pub(super) enum HaltEvent {
-    /// The kill switches of this tenant are heard from now on.
+    /// The agent receives the kill switches of this tenant from now on.
     Heard(TenantId),
     /// One was used.
     Used(Message),
@@ -22,7 +22,7 @@ pub(super) enum HaltEvent {
 
 /// The followed tenants.
 pub(super) struct Halts {
-    /// Whether each is heard.
+    /// Whether the kill switches of each tenant are received.
     tenants: BTreeMap<TenantId, bool>,
     events: mpsc::UnboundedSender<HaltEvent>,
     queue: mpsc::UnboundedReceiver<HaltEvent>,
@@ -58,12 +58,12 @@ impl Halts {
         });
     }
 
-    /// Whether the kill switch of a run of `tenant` is heard; `None`: the agent's own tenant.
+    /// Whether the kill switch of a run of `tenant` is received; `None`: the agent's own tenant.
     pub(super) fn are_heard(&self, tenant: Option<&TenantId>) -> bool {
         tenant.is_none_or(|tenant| self.tenants.get(tenant).copied().unwrap_or_default())
     }
 
-    /// The next use of a kill switch, after all that changes what is heard.
+    /// The next use of a kill switch, after everything that changes which tenants are followed.
     pub(super) async fn next(&mut self) -> Option<Message> {
         match self.queue.recv().await? {
             HaltEvent::Used(message) => Some(message),

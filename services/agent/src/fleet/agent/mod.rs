@@ -5,7 +5,7 @@
 //! switch works while everything else hangs.
 //!
 //! - `halts`: kill switches of other tenants
-//! - `dead_processes`: what killed processes of this agent left
+//! - `dead_processes`: the files of killed processes of this agent
 
 mod dead_processes;
 mod halts;
@@ -62,7 +62,7 @@ struct Worker {
     commands: watch::Sender<RunCommands>,
     /// Timeout for draining.
     drain_timeout: Duration,
-    /// Whether a call of it has reached a server.
+    /// Whether a call of the run has reached a server.
     reach: Arc<Mutex<Reach>>,
 }
 
@@ -83,7 +83,7 @@ struct Agent {
     has_logged_absence: bool,
     /// When it began to leave.
     left_at: Option<Instant>,
-    /// Whether a coordinator has answered a heartbeat since then.
+    /// Whether a coordinator has answered a heartbeat since `left_at`.
     is_leave_heard: bool,
     /// Deadline for others to take its shards over, while it leaves.
     drain_at: Option<Instant>,
@@ -93,13 +93,13 @@ struct Agent {
 
 /// How one boot of an agent ended.
 enum End {
-    /// With its process.
+    /// The boot ended with its process.
     Exit(Exit),
-    /// A run goes on without it: it may join again under another boot id.
+    /// A run continues without this boot: the agent may join it again under another boot id.
     Rejoin,
 }
 
-/// Runs until `shutdown` says otherwise.
+/// Runs until `shutdown` requests the end.
 ///
 /// # Errors
 /// When the connection cannot carry subscriptions, or is closed for good.
@@ -210,12 +210,12 @@ impl Agent {
                     })
                 })
             });
-            // Without a receiver the agent has ended.
+            // Without a receiver, the agent has ended.
             let _ = replies.send(BeatReply { sent_at, reply });
         });
     }
 
-    /// Runs none of whose calls has reached a server from here.
+    /// Runs none of whose calls from this agent has reached a server.
     fn unreached(&self) -> Vec<Unreached> {
         let workers = self.workers.iter();
         let said = workers.filter_map(|(run, worker)| worker.reach.lock().ok()?.report(run));
@@ -351,8 +351,8 @@ impl Agent {
         }
     }
 
-    /// Sends the commands to every worker, and starts one for each new run with shards whose kill
-    /// switch is heard.
+    /// Sends the commands to every worker. Starts a worker for each new run with shards, once the
+    /// kill switch of its tenant is received.
     fn update_workers(&mut self) {
         let mut unassigned = Vec::new();
         for (run, view, commands) in self.membership.commands() {
@@ -406,8 +406,8 @@ impl Agent {
         let slack_us = self.shell.timeouts.offer_slack.as_micros();
         let slack_us = u64::try_from(slack_us).unwrap_or(u64::MAX);
         for offer in self.membership.offers(self.shell.capacity) {
-            // A coordinator that began to listen after the last heartbeat does not take the offer
-            // before the next one.
+            // A coordinator that began to listen after the last heartbeat accepts the offer only
+            // after the next one.
             self.beat_at = Instant::now();
             self.publisher(&offer.run)
                 .publish(What::CapacityOffered(CapacityOffered {
@@ -427,7 +427,7 @@ impl Agent {
             .clone()
     }
 
-    /// Begins to leave: tells its runs, and serves its shards until others take them over.
+    /// Begins to leave: notifies its runs, and serves its shards until others take them over.
     fn leave(&mut self) {
         let wait = self.shell.timeouts.hand_over;
         tracing::info!(hand_over_s = wait.as_secs_f64(), "leaves");
@@ -438,11 +438,11 @@ impl Agent {
         let now = Instant::now();
         self.left_at = Some(now);
         self.drain_at = Some(now + wait);
-        // Coordinators are to know at once that it is full.
+        // Coordinators must learn at once that the agent takes no more shards.
         self.beat_at = now;
     }
 
-    /// Waits no longer for others: every worker stops, reports and ends.
+    /// Ends the wait for others: every worker stops, reports and ends.
     fn drain(&mut self) {
         self.drain_at = None;
         self.membership.drain();
@@ -455,8 +455,8 @@ impl Agent {
         self.leave_deadline = Some(Instant::now() + drain_timeout);
     }
 
-    /// Whether it leaves and has nothing to serve any more: no shards, and none can come, since its
-    /// coordinator knows that it takes no more.
+    /// Whether it leaves and has nothing to serve any more: it holds no shards and gets none, since
+    /// its coordinator knows that it takes no more.
     fn may_leave(&self) -> bool {
         let is_known = self.is_leave_heard || !self.has_coordinator;
         let is_free = self.leave_deadline.is_some() || is_known && !self.membership.is_holder();

@@ -1,8 +1,8 @@
-//! State of this agent over all runs that it serves. Pure: instants are arguments, and the loop
-//! performs what is decided here.
+//! State of this agent over all runs that it serves. Pure: instants are arguments, and the agent's
+//! loop performs the decisions made here.
 //!
-//! Agents have no consumer: events come live, at most once, and missing ones come in the reply to a
-//! heartbeat. An event whose predecessor is missing is not applied.
+//! Agents have no consumer: they receive events live, at most once, and missing ones in the reply
+//! to a heartbeat. An event whose predecessor is missing is not applied.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -28,7 +28,7 @@ pub struct Membership {
     predecessor_dead: bool,
     capabilities: BTreeSet<Capability>,
     contact: Contact,
-    /// Since when replies were too short for all missing events.
+    /// Since when replies were too short to contain all missing events.
     more_since: Option<Instant>,
     leave: Leave,
     /// Killed processes of this agent that are not reported yet, by run.
@@ -58,11 +58,12 @@ struct RunEntry {
     offered: Option<Rate>,
     isolated: Option<Fenced>,
     halted: bool,
-    /// Its final event is published: it holds nothing any more, whatever the assignment says.
+    /// Its final event is published: the agent holds nothing of it any more, whatever the
+    /// assignment says.
     finished: bool,
-    /// It was replaced or stopped by itself, and could go on under another boot id.
+    /// The agent was replaced in it or stopped by itself, and could continue under another boot id.
     must_rejoin: bool,
-    /// Its log says that the agent leaves.
+    /// Whether its log contains that the agent leaves.
     knows_leave: bool,
 }
 
@@ -99,7 +100,7 @@ impl Membership {
         }
     }
 
-    /// The heartbeat: its identity, the last event seen of each run, and whether any of its
+    /// The heartbeat: the agent's identity, the last event seen of each run, and whether any of its
     /// `capacity` is left.
     #[must_use]
     pub fn beat(&self, capacity: Rate) -> AgentBeat {
@@ -186,8 +187,8 @@ impl Membership {
         self.contact.on_no_responder(sent_at);
     }
 
-    /// The kill switch of `run` was used by `tenant`, `None` the agent's own one; that of another
-    /// tenant's run does nothing.
+    /// The kill switch of `run` was used by `tenant`; `None` is the agent's own tenant. The kill
+    /// switch of another tenant's run has no effect.
     pub fn halt(&mut self, tenant: Option<&TenantId>, run: &RunId) {
         let entry = self.runs.get_mut(run);
         match entry.filter(|entry| entry.tenant.as_ref() == tenant) {
@@ -202,7 +203,7 @@ impl Membership {
         self.runs.get(run)?.tenant.as_ref()
     }
 
-    /// The other tenants whose runs it knows of.
+    /// The other tenants of which it knows runs.
     pub fn tenants(&self) -> impl Iterator<Item = &TenantId> {
         self.runs.values().filter_map(|entry| entry.tenant.as_ref())
     }
@@ -236,7 +237,7 @@ impl Membership {
         }
     }
 
-    /// The agent waits no longer for others to take its shards over.
+    /// The agent ends the wait for others to take its shards over.
     pub fn drain(&mut self) {
         self.leave = Leave::Drains;
     }
@@ -253,7 +254,7 @@ impl Membership {
         self.runs.values().any(RunEntry::is_held)
     }
 
-    /// The worker of `run` has ended; `reason` unless it failed.
+    /// The worker of `run` has ended; `reason` is absent if it failed.
     pub fn finished(&mut self, run: &RunId, reason: Option<FinishReason>) {
         use FinishReason::{Isolated, Superseded};
         if let Some(entry) = self.runs.get_mut(run) {
@@ -268,15 +269,15 @@ impl Membership {
         self.contact.server + timeouts.fence
     }
 
-    /// Whether a run goes on that this agent could join under another boot id: a boot that has
+    /// Whether a run continues that this agent could join under another boot id: a boot that has
     /// published its final event gets no more shards.
     #[must_use]
     pub fn must_rejoin(&self) -> bool {
         self.runs.values().any(|entry| entry.must_rejoin)
     }
 
-    /// Fences every run in which it still holds shards and must stop by itself. `wall` is `now` by
-    /// the wall clock.
+    /// Fences every run in which the agent still holds shards and must stop by itself. `wall` is
+    /// `now` by the wall clock.
     pub fn fence(&mut self, now: Instant, wall: Timestamp, timeouts: &Timeouts) {
         let (contact, more_since) = (self.contact, self.more_since);
         for entry in self.runs.values_mut().filter(|entry| entry.is_held()) {
@@ -305,7 +306,8 @@ impl Membership {
         .min()
     }
 
-    /// Offers to make now, one for each run whose needs this agent meets. They count as promised.
+    /// Offers to make now, one for each run whose needs this agent meets. They count as promised
+    /// capacity.
     pub fn offers(&mut self, capacity: Rate) -> Vec<Offer> {
         if self.leaves() {
             return Vec::new();
@@ -339,8 +341,8 @@ impl Membership {
         runs.map(move |(run, entry)| (run, &entry.view, entry.commands(drains)))
     }
 
-    /// Runs that know of this agent and whose logs are to say now that it leaves, each once: it has
-    /// offered to them or holds their shards, and has not finished.
+    /// Runs whose logs have to record now that the agent leaves; each is returned once. The agent
+    /// has offered to them or holds their shards, and has not finished.
     pub fn runs_to_notify(&mut self) -> Vec<RunId> {
         if !self.leaves() {
             return Vec::new();
@@ -401,7 +403,8 @@ impl RunEntry {
         created.is_some_and(|created| created.needed().is_subset(has))
     }
 
-    /// Peak and end of the wait of a run that still gathers and has no offer of this agent.
+    /// Peak of a run that still gathers agents and has no offer of this one, and the end of its
+    /// wait.
     fn wants_offer(&self) -> Option<(Rate, Timestamp)> {
         let open = self.view.stage() == Stage::Gathering && self.offered.is_none();
         let created = self.view.created().filter(|_| open && !self.halted)?;

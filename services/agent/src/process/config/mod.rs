@@ -1,6 +1,6 @@
 //! The agent's configuration: flags and environment, read once, checked before anything opens.
 //!
-//! An invalid one lists every problem. No message holds the token.
+//! An invalid configuration lists every problem. No message contains the token.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::process::timeouts::Timeouts;
 const CAPACITY_PER_CORE_RPS: u64 = 50_000;
 /// Default maximum of arrivals in flight.
 const MAX_IN_FLIGHT: u32 = 10_000;
-/// Number of file descriptors reserved for everything but requests.
+/// Number of file descriptors reserved for everything except requests.
 pub(crate) const SPARE_FDS: u64 = 100;
 /// Maximum number of firing threads of one agent.
 const CORES_MAX: u32 = 1_024;
@@ -50,11 +50,11 @@ pub struct Config {
     pub targets: TargetPolicy,
     /// Folder of the rings and of the spool; `None`: neither is written.
     pub rings: Option<RingSettings>,
-    /// Folders that files of rows are looked for in.
+    /// Folders in which files of rows are looked up.
     pub feeds: Vec<PathBuf>,
     /// Whether it takes scenarios in Python.
     pub python: bool,
-    /// Labels that its operator gave it.
+    /// Labels that its operator set.
     pub labels: BTreeSet<Capability>,
     /// Whether the earlier process of this agent is known to be dead.
     pub predecessor_dead: bool,
@@ -350,8 +350,8 @@ fn max_in_flight(flags: &Flags, world: &World<'_>) -> Result<u32, Problem> {
     }
 }
 
-/// Folder and size of the rings. Whether it is writable shows when a run is prepared: the disk may
-/// fill up in between.
+/// Folder and size of the rings. Whether the folder is writable is checked when a run is prepared:
+/// the disk may fill up in between.
 fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingSettings>, Problem> {
     let bytes_max = match &flags.ring_mib {
         Some(text) => u64::from(number("ring-mib", text, RING_MIB_MAX)?) << 20,
@@ -390,7 +390,8 @@ fn feeds(flags: &Flags, world: &World<'_>) -> Result<Vec<PathBuf>, Problem> {
     }
 }
 
-/// Checks the path only; the agent creates the file, so that a check leaves nothing behind.
+/// Checks the path only. The agent creates the file later, so that a check of the configuration
+/// leaves no file behind.
 fn alive_file(flags: &Flags) -> Result<Option<PathBuf>, Problem> {
     let Some(path) = &flags.alive_file else {
         return Ok(None);
@@ -438,7 +439,7 @@ fn timeouts(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> Timeouts {
     let mut timeouts = Timeouts::default();
     let mut hand_over = flags.hand_over.clone();
     if flags.local_stack {
-        // The agents of a stack end together: none is left to take over.
+        // The agents of a stack end together: no agent is left to take over.
         timeouts.hand_over = Duration::ZERO;
     } else {
         hand_over = hand_over.or_else(|| (world.env)("AGENT_HAND_OVER"));

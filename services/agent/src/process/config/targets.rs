@@ -1,9 +1,9 @@
-//! Where this agent may connect to: what flags or environment open.
+//! The targets that flags or environment allow this agent to connect to.
 
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::refusal::Problem;
 
-/// Variable that is read when no flag opens a target.
+/// Variable that is read when no flag allows a target.
 pub(super) const VARIABLE: &str = "AGENT_ALLOW_TARGET";
 
 /// Variable that is read when no flag allows proxies.
@@ -12,7 +12,7 @@ pub(super) const PROXY_VARIABLE: &str = "AGENT_ALLOW_PROXY";
 /// Whether the environment allows proxies.
 ///
 /// # Errors
-/// Another value than true or false.
+/// A value other than true or false.
 pub(super) fn allows_proxies(from_env: Option<String>) -> Result<bool, Problem> {
     match from_env.as_deref().unwrap_or_default().trim() {
         "true" => Ok(true),
@@ -41,7 +41,7 @@ pub(super) fn read(
     policy.map(followed)
 }
 
-/// Opens the folders that links stand for, too: sockets are judged by their real path.
+/// Also allows the folders that allowed links lead to: sockets are judged by their real path.
 fn followed(policy: TargetPolicy) -> TargetPolicy {
     let real = policy
         .folders()

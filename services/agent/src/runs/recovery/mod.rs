@@ -1,8 +1,8 @@
 //! Crash recovery: finds the files of killed processes of this agent at its start, reports their
 //! counts under their boots, and removes the files.
 //!
-//! A file is touched only while this process holds its lock. Must never publish before it has read
-//! the run, nor remove a file that is neither stored nor of a run that is over.
+//! A file is used only while this process holds its lock. Must never publish before it has read the
+//! run. Must never remove a file unless its counts are stored or its run is over.
 
 mod replay;
 
@@ -34,7 +34,7 @@ pub(crate) struct DeadProcess {
     /// Boot of the process.
     pub(crate) boot_id: BootId,
     spool: PathBuf,
-    /// Lock on the spool: no other process reports the same.
+    /// Lock on the spool: no other process reports the same counts.
     _lock: File,
 }
 
@@ -120,7 +120,7 @@ impl DeadProcess {
     /// Removes the files.
     pub(crate) fn discard(&self, agent: &Holder) {
         tracing::debug!(run = %self.run, boot = %self.boot_id, "what it left is removed");
-        // The spool first: recovery ignores rings without one.
+        // The spool goes first: recovery ignores rings without one.
         remove(&self.spool);
         let name = format!("{}.{}.{}.", self.run, agent.agent, self.boot_id);
         let folder = self.spool.parent();
@@ -158,7 +158,7 @@ pub(crate) async fn report(
             return;
         }
         Err(error) => {
-            // Files that cause a panic must not end every later process.
+            // Files that cause a panic must not end every later process of the agent.
             tracing::error!(run = %dead.run, %error, "what it left cannot be read");
             return;
         }
@@ -240,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    /// Broken if useless files stay for ever, or if others are removed.
+    /// Broken if useless files stay for ever, or if files that are needed are removed.
     #[test]
     fn rings_without_a_spool_are_removed_and_no_others() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,7 +1,7 @@
 //! Replays the records of a ring as the events that its thread had tallied. Pure.
 //!
-//! Must never leave out a finished call: one without a known name counts as another call of its
-//! task.
+//! Must never leave out a finished call: a call without a known name is counted with the other
+//! calls of its task.
 
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::RowKey;
@@ -74,7 +74,7 @@ impl Reader<'_> {
         });
     }
 
-    /// The first call of an arrival is its start, unless that has an event of its own.
+    /// The first call of an arrival implies its start, unless the start has an event of its own.
     fn began(&self, record: &CallRecord, thread: &mut Thread) {
         let is_first = record.schedule_lag_us.is_some();
         if is_first && !self.left.closed.covers_turn(record.epoch) {
@@ -82,7 +82,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Number of a call; adds its name, unless the plan has it.
+    /// Number of a call; adds the call's name, unless the plan contains it.
     fn call_number(&self, record: &CallRecord, thread: &mut Thread) -> u16 {
         if usize::from(record.call) < self.in_plan {
             return record.call;
