@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use crate::{Bus, Fault};
 
-/// Size of a message in bytes with which plans and reports of some 3,500 agents work.
+/// Size of a message in bytes that suffices for the plans and reports of about 3,500 agents.
 const MESSAGE_BYTES: u64 = 1_000_000;
-/// Number of consumers of a stream that suffices a busy fleet.
+/// Number of consumers of one stream that suffices for a busy fleet.
 const CONSUMERS: u64 = 32;
 
-/// What an account allows and uses, as far as the server reports it to the account's users. The
-/// server does not report how many connections it allows.
+/// The limits and the use of an account, as far as the server reports them to the account's users.
+/// The server does not report how many connections it allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Account {
     /// Version of the server.
@@ -38,7 +38,7 @@ pub struct Account {
 /// A limit of an account, and how much of it is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Allowance {
-    /// What streams have reserved or what exists.
+    /// The reserved bytes, or the number of existing streams.
     pub used: u64,
     /// `None`: no limit.
     pub max: Option<u64>,
@@ -47,11 +47,11 @@ pub struct Allowance {
 /// A limit of an account that is too small for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortage {
-    /// What is limited, and what helps.
+    /// The limit, and how to raise it.
     pub limit: Limit,
-    /// What the streams of the log that are absent need.
+    /// The amount that the absent streams of the log need.
     pub needed: u64,
-    /// What the account has left of it, or allows.
+    /// The amount that the account has left of it, or allows.
     pub allowed: u64,
 }
 
@@ -67,7 +67,7 @@ pub enum Limit {
 }
 
 impl Bus {
-    /// What the account allows and uses; `None` where there is no account.
+    /// The limits and the use of the account; `None` where there is no account.
     ///
     /// # Errors
     /// [`Fault::NoJetStream`], and any fault of the request.
@@ -80,7 +80,8 @@ impl Bus {
         }
     }
 
-    /// Number of connections that the account has now, this one too; `None` if that is not told.
+    /// Number of connections that the account has now, this one included; `None` if the server does
+    /// not report it.
     pub async fn connections(&self) -> Option<u64> {
         match self {
             Bus::Nats(bus) => bus.connections().await,
@@ -127,14 +128,14 @@ impl fmt::Display for Account {
 }
 
 impl Allowance {
-    /// What is left; `None`: no limit.
+    /// The amount that is left; `None`: no limit.
     pub fn left(&self) -> Option<u64> {
         self.max.map(|max| max.saturating_sub(self.used))
     }
 }
 
 impl Account {
-    /// Limits with which small fleets work, and large ones do not: what they mean.
+    /// The limits that suffice for small fleets only, each with its consequence.
     pub fn warnings(&self) -> Vec<String> {
         let mut found = Vec::new();
         if self.message_bytes_max < MESSAGE_BYTES {
@@ -233,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Broken if one limit that is too small hides another, or what fits is refused.
+    /// Broken if one limit that is too small hides another, or a log that fits is refused.
     #[test]
     fn each_limit_is_compared() {
         let streams = [64, 2_048, 16, 512];
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(account(0, 0, None).shortages(&[]), []);
     }
 
-    /// Broken if a size is shown larger than it is: a limit would look as if it were enough.
+    /// Broken if a size is shown larger than it is: the limit would seem sufficient.
     #[test]
     fn sizes_are_rounded_down() {
         assert_eq!(size(2_640 << 20), "2.5 GiB");

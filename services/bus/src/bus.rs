@@ -1,6 +1,5 @@
 //! The interface for the other crates: a real server, a log in a file or, with the feature
-//! `memory`, the server's twin in memory. It only chooses among them and adds no behaviour of its
-//! own.
+//! `memory`, the server's twin in memory. It only selects the implementation and adds no behaviour.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -77,8 +76,9 @@ impl Bus {
         }))
     }
 
-    /// Creates both streams if they are absent, else compares them with what the log needs.
-    /// Nothing is changed or deleted. A client cannot see whether the server syncs each write.
+    /// Creates both streams if they are absent, otherwise compares them with the settings that the
+    /// log needs. It changes and deletes nothing. A client cannot see whether the server syncs each
+    /// write.
     ///
     /// # Errors
     /// [`Fault::Drift`] names asset, setting, found and wanted; [`Fault::NoJetStream`].
@@ -87,7 +87,7 @@ impl Bus {
     }
 
     /// Creates the bucket and the object store if they are absent, and stores when the streams were
-    /// created. Coordinators do it: users that the server confines to one tenant cannot.
+    /// created. Coordinators call it: users that the server confines to one tenant cannot.
     ///
     /// # Errors
     /// As [`Bus::open_log`].
@@ -95,13 +95,13 @@ impl Bus {
         match self {
             Bus::Nats(bus) => bus.open_stores().await,
             Bus::File(_) => Err(Fault::ReadOnly),
-            // Both are always there.
+            // Both always exist.
             #[cfg(feature = "memory")]
             Bus::Memory(_) => Ok(()),
         }
     }
 
-    /// Maximum size in bytes of a message, as the server stated last.
+    /// Maximum size of a message in bytes, as the server last stated it.
     pub fn message_bytes_max(&self) -> u64 {
         on_each!(self, bus => bus.message_bytes_max())
     }
@@ -166,8 +166,8 @@ impl Bus {
         })
     }
 
-    /// Reads all events that are stored now (up to `up_to_seq`, inclusive), in order. The result is
-    /// in memory as a whole; use [`Bus::tail`] for more than a run's control events.
+    /// Reads all events that are stored now (up to `up_to_seq`, inclusive), in order. The whole
+    /// result is held in memory; use [`Bus::tail`] for more than a run's control events.
     ///
     /// # Errors
     /// As [`Bus::tail`] and [`Tail::next_stored`].
@@ -205,8 +205,8 @@ impl Bus {
         on_each!(self, bus => bus.last(stream, subject).await)
     }
 
-    /// Time at which the stream was created, in microseconds since 1970. A checkpoint is void when
-    /// it differs.
+    /// Time at which the stream was created, in microseconds since 1970. A checkpoint of a stream
+    /// with another time is invalid.
     ///
     /// # Errors
     /// [`Fault::Missing`], and any fault of the request.
@@ -214,8 +214,8 @@ impl Bus {
         on_each!(self, bus => bus.created(stream).await)
     }
 
-    /// Number that distinguishes this log from every other one: what was computed from it is void
-    /// for another.
+    /// Number that distinguishes this log from every other one: results computed from this log are
+    /// invalid for another.
     ///
     /// # Errors
     /// [`Fault::Missing`], and any fault of the request.
@@ -244,7 +244,7 @@ impl Bus {
     }
 
     /// Sends a core message, at most once, to all current listeners. While the connection is down
-    /// the call is refused: the message would arrive stale.
+    /// the call is refused: the message would arrive out of date.
     ///
     /// # Errors
     /// [`Fault::Disconnected`], [`Fault::TooLarge`], and [`Fault::Subject`], since the sender of a
@@ -329,7 +329,7 @@ impl Bus {
     }
 
     /// Stores an object, which may be larger than a message. It replaces the object of that name;
-    /// readers get one of the two as a whole. The store is created at the first use.
+    /// readers get one of the two completely. The store is created at the first use.
     ///
     /// # Errors
     /// [`Fault::Full`], and any fault of the request; after [`Fault::TimedOut`] the object may be
@@ -370,8 +370,8 @@ impl Bus {
     /// The object, in memory as a whole; `None` if it is absent.
     ///
     /// # Errors
-    /// [`Fault::Broken`] when it is not whole or has more than `bytes_max` bytes, and any fault of
-    /// the request.
+    /// [`Fault::Broken`] when it is not complete or has more than `bytes_max` bytes, and any fault
+    /// of the request.
     ///
     /// # Panics
     /// When `name` is not an exact subject.
@@ -382,9 +382,9 @@ impl Bus {
 
     /// Removes every object whose name begins with `prefix` and is not in `keep`; returns their
     /// number. Objects younger than `leftovers_after` stay: the plan that names one may not be
-    /// stored yet. Loose parts, of a put that was cut off, are removed from the same age on, which
-    /// is longer than any put takes. A description that cannot be read stays, and with it all loose
-    /// parts.
+    /// stored yet. Loose parts are left by a put that was cut off. They are removed from the same
+    /// age on, which is longer than any put takes. A description that cannot be read stays, and
+    /// with it all loose parts.
     ///
     /// # Errors
     /// Any fault of the request; some objects may be removed and others not.
@@ -402,7 +402,8 @@ impl Bus {
         on_each!(self, bus => bus.link())
     }
 
-    /// Why the newest attempt to connect again failed; `None` while connected, and before it.
+    /// Why the newest attempt to reconnect failed; `None` while connected, and before the first
+    /// attempt.
     pub fn why_down(&self) -> Option<String> {
         on_each!(self, bus => bus.why_down())
     }

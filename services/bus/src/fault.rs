@@ -33,7 +33,7 @@ pub enum Fault {
     Credentials {
         /// Path of the file.
         file: String,
-        /// Reason, which quotes nothing of the file.
+        /// Reason; it quotes nothing of the file.
         why: String,
     },
     /// The token file cannot be used.
@@ -41,7 +41,7 @@ pub enum Fault {
     TokenFile {
         /// Path of the file.
         file: String,
-        /// Reason, which quotes nothing of the file.
+        /// Reason; it quotes nothing of the file.
         why: String,
     },
     /// A file of TLS cannot be used.
@@ -58,7 +58,7 @@ pub enum Fault {
         /// The address, without user and password.
         url: String,
     },
-    /// The account, or the server, has as many connections as it allows.
+    /// The account or the server already has its maximum number of connections.
     #[error(
         "NATS at {url} allows no further connection ({why}): each agent, coordinator, gateway and \
          command has one. End some, choose a larger plan, or let agents connect to a leaf node, \
@@ -78,7 +78,7 @@ pub enum Fault {
         /// Version that the server reports.
         found: String,
     },
-    /// All accounts together have reserved what the server allows.
+    /// All accounts together have reserved the maximum that the server allows.
     #[error(
         "nats-server has no room for stream {stream}, which reserves {needed}: raise `max_file` of \
          its jetstream section (without it, three quarters of the disk that was free when the \
@@ -99,10 +99,10 @@ pub enum Fault {
         /// Error of the server.
         why: String,
     },
-    /// The account allows less than the parts of the log need that are absent. None was created.
+    /// The account allows less than the absent parts of the log need. No part was created.
     #[error("the account of NATS is too small for the log: it allows {allows}")]
     Shortage {
-        /// Each limit with what is needed, and what helps.
+        /// Each limit with the amount needed, and how to raise it.
         allows: String,
     },
     /// The connection is down; nothing was sent.
@@ -162,7 +162,7 @@ pub enum Fault {
         /// Reason.
         why: String,
     },
-    /// The log is a file, which can only be read; or the file has no such thing.
+    /// The log is a file, which can only be read; or the file does not contain the requested data.
     #[error("a run in a file can only be read")]
     ReadOnly,
     /// The subject is invalid for a publish.

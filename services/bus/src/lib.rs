@@ -1,4 +1,4 @@
-//! The one place that knows NATS: two streams, a key-value bucket, an object store, core publish
+//! The only crate that knows NATS: two streams, a key-value bucket, an object store, core publish
 //! and subscribe.
 //!
 //! It moves bytes and reports the outcome. It must never decide anything: the caller builds the

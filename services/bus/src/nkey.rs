@@ -1,5 +1,5 @@
-//! Keys of NATS operators, accounts and users: the operator of a server makes them, and the server
-//! knows the public halves.
+//! Keys of NATS operators, accounts and users: the operator of a server creates them, and the
+//! server knows their public halves.
 //!
 //! It must never write or show a seed.
 
@@ -7,7 +7,7 @@ use std::io::Error;
 
 use nkeys::{KeyPair, KeyPairType};
 
-/// Whose key it is.
+/// The kind of a key, by its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
     /// Signs accounts.
@@ -22,7 +22,7 @@ pub enum KeyKind {
 pub struct NatsKey(KeyPair);
 
 impl NatsKey {
-    /// Makes a key from the randomness of the operating system.
+    /// Creates a key from the randomness of the operating system.
     pub fn new(kind: KeyKind) -> NatsKey {
         NatsKey(KeyPair::new(match kind {
             KeyKind::Operator => KeyPairType::Operator,
@@ -37,7 +37,7 @@ impl NatsKey {
         key.kind().map(|_| key)
     }
 
-    /// Whose key it is; `None` for kinds that LoadPilot has no use for.
+    /// The kind of the key; `None` for kinds that LoadPilot does not use.
     pub fn kind(&self) -> Option<KeyKind> {
         match self.0.key_pair_type() {
             KeyPairType::Operator => Some(KeyKind::Operator),
@@ -47,12 +47,12 @@ impl NatsKey {
         }
     }
 
-    /// What the owner keeps: a credentials file may hold that of a user alone.
+    /// The secret half, for the owner only; a credentials file may contain that of a user alone.
     pub fn seed(&self) -> Option<String> {
         self.0.seed().ok()
     }
 
-    /// What a server names; inboxes of a user are under it.
+    /// The public half, by which a server names the key; inboxes of a user are under it.
     pub fn public(&self) -> String {
         self.0.public_key()
     }
@@ -71,7 +71,7 @@ pub(crate) fn key_pair(text: &str) -> Result<KeyPair, Error> {
     KeyPair::from_seed(seed).map_err(|_| Error::other("its seed is not one of a user"))
 }
 
-/// What a text without the seed of a user is, as far as its marks tell.
+/// Describes a text that contains no seed of a user, as far as its markers reveal its kind.
 fn other_kind(text: &str) -> &'static str {
     let begins = |mark| text.lines().any(|line| line.trim().starts_with(mark));
     if begins("SA") || begins("SO") {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::Stream;
 
-/// Prefix of the JetStream API where the account's own streams are.
+/// Prefix of the JetStream API that leads to the account's own streams.
 pub(crate) const API_PREFIX: &str = "$JS.API";
 
 /// Options of a connection, for [`crate::Bus::connect`] and [`crate::Bus::open_log`].
@@ -56,8 +56,9 @@ pub enum Reach {
     /// From the leader of each stream, with the whole JetStream API: coordinators and agents.
     #[default]
     Whole,
-    /// As [`Reach::Whole`] if the user may read the state of the streams. Else by requests that
-    /// name the subject, which a server can restrict to those of one tenant: this filter.
+    /// As [`Reach::Whole`] if the user may read the state of the streams. Otherwise by requests
+    /// that name the subject, which a server can restrict to the subjects of one tenant: this
+    /// filter.
     Within(String),
 }
 
@@ -223,7 +224,7 @@ pub fn domain_prefix(domain: &str) -> String {
 }
 
 /// The addresses without `user:password@`, for logs and errors. An address without `://` is hidden
-/// if one behind it has an `@`: it may be a part of a password with a comma.
+/// if a later address has an `@`: it may be a part of a password with a comma.
 pub fn without_userinfo(url: &str) -> String {
     let cut = |address: &str| match (address.split_once("://"), address.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
@@ -310,7 +311,7 @@ mod tests {
         assert!(shown.contains("nats://one:4222,tls://two"), "{shown}");
     }
 
-    /// Broken if the beginning of a password shows because the password holds a comma.
+    /// Broken if the beginning of a password is shown because the password contains a comma.
     #[test]
     fn a_password_with_a_comma_stays_hidden() {
         for (url, shown) in [

@@ -14,7 +14,8 @@ pub(crate) fn matches(pattern: &str, subject: &str) -> bool {
     }
 }
 
-/// The narrowest pattern with a common beginning that all of `patterns` fall under; of one, itself.
+/// The narrowest pattern with a common beginning that covers all of `patterns`; for one pattern,
+/// itself.
 pub(crate) fn cover(patterns: &[String]) -> String {
     let Some((first, rest)) = patterns.split_first() else {
         return ">".to_owned();
@@ -28,7 +29,7 @@ pub(crate) fn cover(patterns: &[String]) -> String {
         let count = same.take_while(|(one, two)| *one == two).count();
         common.truncate(count);
     }
-    // `>` stands for one token at least, so that the last one of an equal subject goes too.
+    // `>` stands for at least one token, so the last token of an equal subject is removed, too.
     let shortest = patterns.iter().map(|one| one.split('.').count()).min();
     common.truncate(shortest.unwrap_or_default().saturating_sub(1));
     common.push(">");
@@ -72,7 +73,7 @@ mod tests {
         }
     }
 
-    /// Broken if a confined reader misses events of its filters, or asks for those of others.
+    /// Broken if a confined reader misses events of its filters, or requests events of others.
     #[test]
     fn a_cover_is_as_narrow_as_a_common_beginning() {
         for (patterns, expected) in [

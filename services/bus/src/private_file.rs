@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Whether users beside the owner may read or change a file. A file of root may be readable by its
-/// group: so Kubernetes mounts a Secret for the group of a pod.
+/// Whether users other than the owner may read or change a file. Root's file may be readable by its
+/// group: Kubernetes mounts a Secret in this way for the group of a pod.
 ///
 /// # Errors
 /// When the file cannot be found.
@@ -33,7 +33,7 @@ fn is_open(mode: u32, owner: u32) -> bool {
 mod tests {
     use super::is_open;
 
-    /// Broken if a Secret of Kubernetes is refused, or a file that others can read is not.
+    /// Broken if a Secret of Kubernetes is refused, or if a file that others can read is accepted.
     #[test]
     fn only_a_file_of_root_may_be_readable_by_its_group() {
         for (mode, owner, open) in [

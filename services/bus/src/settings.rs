@@ -182,7 +182,8 @@ impl NatsFlags {
         Ok(options)
     }
 
-    /// A flag replaces all variables. Of the variables, a credentials file goes before a token.
+    /// A flag replaces all variables. Among the variables, a credentials file takes precedence over
+    /// a token.
     fn login(&self, env: impl Fn(&str) -> Option<String>, options: &mut Options) {
         options.creds.clone_from(&self.creds);
         options.token_file.clone_from(&self.nats_token_file);
@@ -200,7 +201,7 @@ impl NatsFlags {
     }
 }
 
-/// Certificate and key of mutual TLS; one is nothing without the other.
+/// Certificate and key of mutual TLS; both are required together.
 fn certificate(
     cert: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -399,7 +400,7 @@ mod tests {
         assert_eq!(wrong(&[], &clear)[0].0, "nats-url");
     }
 
-    /// Broken if a connection file takes two logins or half a certificate without a word.
+    /// Broken if a connection file with two logins or half a certificate is accepted silently.
     #[cfg(unix)]
     #[test]
     fn a_connection_file_has_the_same_settings() {

@@ -1,6 +1,6 @@
-//! A log that was written to a file: reads only. What a server does beside, it refuses.
+//! A log that was written to a file: it can only be read. All other operations are refused.
 //!
-//! The format of the file is the caller's: this side sees events and objects.
+//! The caller defines the format of the file: this module sees events and objects only.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,8 +27,7 @@ pub trait Records: fmt::Debug + Send + Sync {
     /// Sequence of the last event of a stream; 0 without events.
     fn head(&self, stream: Stream) -> u64;
 
-    /// Time at which the stream was created that the events were read from, in microseconds since
-    /// 1970.
+    /// Creation time of the stream that the events were read from, in microseconds since 1970.
     fn created_us(&self, stream: Stream) -> u64;
 
     /// Number that distinguishes its content from that of every other file.
@@ -219,7 +218,7 @@ impl StoredFile {
     }
 }
 
-/// The events of a file that a reader asked for.
+/// The events of a file that a reader requested.
 pub(crate) struct StoredFileTail {
     /// `None` after the last one.
     events: Option<Events>,

@@ -1,4 +1,4 @@
-//! The agents of a fleet: which are alive, by their heartbeats, and what they hold, by the log.
+//! The agents of a fleet: their heartbeats show which are alive, the log shows what they hold.
 //!
 //! An agent that only the log names is listed with `heard: false`.
 
@@ -34,7 +34,7 @@ pub struct ListedAgent {
     pub has: Vec<Capability>,
     /// CPU use between its first and its last heartbeat, in thousandths of one core.
     pub cpu_millicores: Option<u64>,
-    /// Its clock minus this machine's, in µs, less the heartbeat's time on the network.
+    /// Its clock minus this machine's, in µs, without the time of the heartbeat on the network.
     pub ahead_us: Option<i64>,
     /// Its clock against the coordinator's, as measured for its newest run; null before any run.
     pub clock: Option<ClockEstimate>,
@@ -137,7 +137,8 @@ fn add_beat(
         }
         Some(beats) => {
             beats.last = (at, beat);
-            // Network delay makes a clock look behind, so the largest difference is the best.
+            // Network delay makes a clock look behind, so the largest difference is the best
+            // estimate.
             beats.ahead_us = beats.ahead_us.max(ahead_us);
         }
     }

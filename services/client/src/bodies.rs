@@ -131,7 +131,8 @@ mod tests {
         plan
     }
 
-    /// Broken if a body is removed that a run names or may name, or if any other stays for ever.
+    /// Broken if a body is removed that a run names or may name, or if any other body stays for
+    /// ever.
     #[tokio::test]
     async fn old_bodies_go_unless_a_plan_names_them() {
         let bus = Bus::memory();
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Broken if the bodies of a run are others than the stored ones, or fill the memory.
+    /// Broken if the bodies of a run differ from the stored ones, or fill the memory.
     #[tokio::test]
     async fn the_bodies_of_a_run_are_read_again_up_to_a_limit() {
         let bus = Bus::memory();

@@ -1,4 +1,4 @@
-//! The deltas of a run in the order of the log, parsed by other threads while earlier ones are
+//! The deltas of a run in the order of the log. Other threads parse them while earlier ones are
 //! folded.
 //!
 //! Must never judge a delta.
@@ -13,7 +13,8 @@ use loadpilot_events::id::AgentId;
 use loadpilot_events::wire::subject::{Kind, Subjects};
 use tokio::task::JoinHandle;
 
-// Circle: a session folds deltas, and these are read while its server may be away.
+// Circle: a session folds deltas, and these are read with the session's retry while its server is
+// away.
 use super::session::{SessionError, retry_unreachable};
 
 /// Number of records, and their size in bytes, at which a batch is closed.

@@ -127,7 +127,8 @@ impl Session {
         submitted
     }
 
-    /// Stores secrets and request under the id `run`, or finds the run of a caller that was first.
+    /// Stores secrets and request under the id `run`, or finds the run of a caller that stored its
+    /// request first.
     async fn submit_as(
         &self,
         run: &RunId,
@@ -145,7 +146,8 @@ impl Session {
         }
         for _ in 0..LOOKS_MAX {
             if let Some(known) = self.find_request(key).await? {
-                // The same run id is this call's own append, whose first acknowledgement was lost.
+                // The same run id: this call's own append is stored, and its first acknowledgement
+                // was lost.
                 if known.run != *run {
                     bus.kv_shred(&subjects.secret_key(run)).await?;
                 }

@@ -14,7 +14,7 @@
 //! - [`teardown`]: claims on setup and teardown of a run, and what a teardown needs
 //!
 //! While it runs:
-//! - [`follow`]: timeline, snapshots and end of one run as a stream, also of a past one
+//! - [`follow`]: timeline, snapshots and end of one run as a stream; also of a past run
 //! - [`steer`]: stop, pause, resume and rate changes
 //! - `resume`: takes over a run whose command line is gone
 //!

@@ -16,7 +16,7 @@ use super::session::{Session, SessionError};
 pub struct Unfinished {
     /// Its plan.
     pub plan: Plan,
-    /// The agents that it requested.
+    /// The agents that the run requested.
     pub agents: AgentsWanted,
 }
 
@@ -34,10 +34,10 @@ impl Session {
     }
 
     /// Sends the owner's heartbeats of a run from now on, in place of the command line that
-    /// submitted it. Does nothing for a run that was submitted without an owner.
+    /// submitted it. Has no effect for a run that was submitted without an owner.
     ///
     /// # Errors
-    /// As those of [`Session::unfinished`].
+    /// As for [`Session::unfinished`].
     pub async fn adopt(&mut self, run: &RunId) -> Result<(), SessionError> {
         if let Some(owner) = self.requested(run).await?.owner {
             self.start_owner_beat(run, &owner);

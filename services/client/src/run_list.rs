@@ -27,7 +27,7 @@ pub struct ListedRun {
     pub state: loadpilot_events::answers::report::RunState,
     /// How it ended; null before its seal.
     pub ending: Option<loadpilot_events::log::ctl::Ending>,
-    /// When it was created; of a refused run, when it was requested.
+    /// When it was created; for a refused run, when it was requested.
     pub created_at: Timestamp,
     /// When it was sealed or refused; null before.
     pub ended_at: Option<Timestamp>,
@@ -51,7 +51,7 @@ pub struct ListedRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Teardown {
-    /// Not played yet: the command that holds it plays it, or the next one that can.
+    /// Not played yet: the command that holds it plays it, or the next command that can.
     Owed,
     /// Played.
     Played,
@@ -86,7 +86,7 @@ impl Session {
     }
 
     /// Removes runs from the log, and old bodies that no other run names; returns the number of
-    /// runs. With `forget_teardowns` also those whose teardown is still owed.
+    /// runs. With `forget_teardowns`, also runs whose teardown is still owed.
     ///
     /// # Errors
     /// When one of them is unknown, not over or owes its teardown (then nothing is removed); or a

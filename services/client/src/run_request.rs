@@ -1,5 +1,5 @@
-//! Reads what a caller posts over HTTP to a coordinator or a gateway: a plan alone, or a request
-//! for a run with its secrets and bodies.
+//! Reads the body that a caller posts over HTTP to a coordinator or a gateway: a plan alone, or a
+//! request for a run with its secrets and bodies.
 //!
 //! A problem names its field by its path. No message may quote a secret or a body (tested below).
 
@@ -75,7 +75,7 @@ impl RequestDefaults {
     }
 }
 
-/// A request for a run as it was posted. `Debug` shows nothing of it: it holds secrets.
+/// A request for a run as it was posted. `Debug` shows no part of it: it contains secrets.
 pub struct PostedRun {
     /// The request itself, without an owner.
     pub request: RunRequested,
@@ -185,7 +185,7 @@ pub fn plan_of(body: &[u8]) -> Result<Plan, Problem> {
     form::<WithPlan>(body).map(|posted| posted.plan)
 }
 
-/// Reads any other posted form; a duplicate key is rejected.
+/// Reads any other posted form; rejects a duplicate key.
 ///
 /// # Errors
 /// The first problem of its JSON.

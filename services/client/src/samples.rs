@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::delta_stream::DeltaStream;
 use super::session::{Session, SessionError};
 
-/// Number of calls that were read, and of what is absent from them.
+/// Number of sampled calls that were read, and of missing ones.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct WrittenSamples {
     /// Number of calls.
@@ -24,7 +24,7 @@ pub struct WrittenSamples {
     pub unreadable: u64,
 }
 
-/// Reads sampled calls; the fold of the deltas says which count.
+/// Reads sampled calls; the fold of the deltas determines which of them count.
 #[derive(Debug)]
 pub struct SampleReader {
     table: SampleTable,
@@ -36,7 +36,7 @@ pub struct SampleReader {
 }
 
 impl Session {
-    /// Opens the sampled calls of a run, those of a slice's times and tasks.
+    /// Opens the sampled calls of a run, restricted to the times and tasks of a slice.
     ///
     /// # Errors
     /// When the log holds no such run, its plan samples no calls, or the slice is invalid; or a
@@ -60,7 +60,7 @@ impl Session {
         })
     }
 
-    /// Announces every sampled call to a form of text that needs their order.
+    /// Announces every sampled call to a text format that needs their order.
     ///
     /// # Errors
     /// As [`Session::sample_reader`].

@@ -1,7 +1,7 @@
 //! Address and credentials of a NATS server, and how a command line connects: to its own stack or
 //! to a fleet.
 //!
-//! On a fleet's server no stream is created before a coordinator has answered.
+//! On a fleet's server the client creates no stream before a coordinator has answered.
 
 use bytes::Bytes;
 use loadpilot_bus::{Account, Bus, Fault, Options, Reach, RequestError, Stream, without_userinfo};
@@ -66,7 +66,7 @@ impl ServerAddress {
         match answer {
             Ok(_) => Ok(()),
             Err(RequestError::NoResponders { .. }) => {
-                // Without JetStream there is no coordinator either; that fault says more.
+                // Without JetStream there is no coordinator either; that fault is more specific.
                 bus.flush().await?;
                 let tenant = self.tenant.clone();
                 let is_default = tenant == loadpilot_events::wire::subject::DEFAULT_TENANT;
@@ -82,23 +82,24 @@ impl ServerAddress {
     }
 }
 
-/// What the account of a server allows, as [`read_account`] finds it.
+/// The limits and the use of a server's account, as [`read_account`] finds them.
 #[derive(Debug, Clone, Serialize)]
 pub struct AccountReport {
     /// Limits and use.
     #[serde(flatten)]
     pub account: Option<Account>,
-    /// Number of connections now, this one too; `None` if the server does not tell.
+    /// Number of connections now, this one included; `None` if the server does not report it.
     pub connections: Option<u64>,
     /// All limits in one line.
     pub shown: Option<String>,
-    /// Limits with which large fleets do not work.
+    /// The limits that do not suffice for large fleets.
     pub warnings: Vec<String>,
-    /// Why a log does not fit; `None` if it does, or exists.
+    /// Why a log does not fit; `None` if it fits or exists.
     pub shortage: Option<String>,
 }
 
-/// Reads what the account of a server allows, with or without a log in it. Creates nothing.
+/// Reads the limits and the use of a server's account, with or without a log in it. Creates
+/// nothing.
 ///
 /// # Errors
 /// When the server cannot be reached or has no JetStream.
@@ -107,7 +108,7 @@ pub async fn read_account(address: &ServerAddress) -> Result<AccountReport, Sess
     let account = bus.account().await?;
     let shortage = match bus.check_room().await {
         Err(fault @ Fault::Shortage { .. }) => Some(fault.to_string()),
-        // A user that may not read the state of the streams does not create them either.
+        // A user without permission to read the state of the streams does not create them either.
         _ => None,
     };
     Ok(AccountReport {
@@ -147,7 +148,7 @@ impl Session {
     /// When the server cannot be reached or holds no log.
     pub async fn visit(address: &ServerAddress) -> Result<Self, SessionError> {
         let (bus, subjects) = address.connect().await?;
-        // Without JetStream there are no streams either; that fault says more.
+        // Without JetStream there are no streams either; that fault is more specific.
         bus.flush().await?;
         match bus.head(Stream::Ctl).await {
             Ok(_) => Ok(Self::on(bus, subjects)),

@@ -25,7 +25,7 @@ use super::session::{SERVER_TIMEOUT, Session, SessionError, control_of, retry_un
 /// A change of a running run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteeringRequest {
-    /// Starts no call any more.
+    /// Starts no further call.
     Stop,
     /// Keeps this constant rate for the rest of the run.
     Rate(Rate),
@@ -62,12 +62,12 @@ pub enum SteeringResult {
     },
     /// The run stops.
     Stopping {
-        /// Time after which no call is started; null when it had not started.
+        /// Time after which no call is started; null if the run had not started.
         at_secs: Option<f64>,
         /// Requester or cause of the stop, as text.
         because: String,
     },
-    /// Nothing changed.
+    /// Nothing has changed.
     Refused {
         /// The rule that refused it.
         why: NotSteered,
@@ -92,8 +92,8 @@ pub enum SteeringResult {
 }
 
 impl Session {
-    /// Requests a change in the name of `by` and waits up to `timeout` for the decision. Nothing
-    /// is requested when the log gives the result already.
+    /// Requests a change in the name of `by` and waits up to `timeout` for the decision. Requests
+    /// nothing if the log already determines the result.
     ///
     /// # Errors
     /// When the log holds no such run; or a fault of the bus.
@@ -185,7 +185,7 @@ fn request(wanted: SteeringRequest, by: &str) -> Request {
     }
 }
 
-/// The result when no request is needed: the run is over, stopping, or in the requested state.
+/// The result if no request is needed: the run is over, stopping, or in the requested state.
 fn result_without_request(control: &Control, wanted: SteeringRequest) -> Option<SteeringResult> {
     let state = &control.state;
     if let Some(result) = ended(control) {
@@ -236,7 +236,7 @@ fn result_of(
     request_seq: u64,
 ) -> Option<SteeringResult> {
     let mut later = control.records.iter().filter(|(seq, _)| *seq > request_seq);
-    // No decision names a stop request: one scheduled stop serves all of them.
+    // No decision names a stop request: one scheduled stop serves all requests.
     let own = if wanted == SteeringRequest::Stop {
         None
     } else {

@@ -9,7 +9,7 @@ use super::delta_stream::DeltaStream;
 use super::session::{Session, SessionError, control_of, retry_unreachable};
 
 impl Session {
-    /// Checks the invariants of a run's log; `known` is an earlier report to compare with, as JSON.
+    /// Checks the invariants of a run's log. `known` is an earlier report to compare with, as JSON.
     ///
     /// # Errors
     /// When the log holds no such run; or a fault of the bus.

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use crate::pattern::matches;
 use crate::{AppendError, Appended, Stored, Stream};
 
-/// Size in bytes of a stored message beside subject and payload, roughly as on a real server.
+/// Size in bytes of a stored message in addition to subject and payload, roughly as on a real
+/// server.
 const OVERHEAD_BYTES: u64 = 64;
 
 #[derive(Debug)]

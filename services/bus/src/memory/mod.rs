@@ -1,8 +1,8 @@
 //! A nats-server and its connections inside one process, for tests and simulations.
 //!
-//! It must behave as a real server in all that the contract suite checks, and must never be more
-//! lenient: a stream that was not opened is missing, a full one refuses, a cut connection receives
-//! nothing. It checks no permissions and stores nothing on disk.
+//! It must behave as a real server in everything that the contract suite checks, and must never be
+//! more lenient: a stream that was not opened is missing, a full one refuses, a cut connection
+//! receives nothing. It checks no permissions and stores nothing on disk.
 
 mod core;
 mod listeners;
@@ -73,7 +73,7 @@ impl Connection {
 }
 
 impl Memory {
-    /// A new server and a first connection to it. Of the options it reads prefix, names and limits.
+    /// A new server and a first connection to it. Of the options it uses prefix, names and limits.
     pub fn new(options: &Options) -> Memory {
         let server = Server {
             options: options.clone(),
@@ -289,7 +289,7 @@ impl Memory {
         }
     }
 
-    /// A panic under the lock leaves whole values behind: every change is one assignment.
+    /// A panic under the lock leaves complete values behind: every change is one assignment.
     fn state(&self) -> MutexGuard<'_, State> {
         self.server
             .state

@@ -1,4 +1,4 @@
-//! Reads what an account allows, and refuses a log that does not fit before a part of it exists.
+//! Reads the limits of an account. If a log does not fit, refuses it before a part of it exists.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use super::Nats;
 use crate::account::{Account, Allowance};
 use crate::{Fault, Stream};
 
-/// Subject on which a server tells users the figures of their own account.
+/// Subject on which a server reports to users the figures of their own account.
 const STATISTICS: &str = "$SYS.REQ.ACCOUNT.PING.STATZ";
-/// Timeout of that answer: servers without a system account do not give it.
+/// Timeout for the answer: servers without a system account do not answer.
 const STATISTICS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Answer of one server on [`STATISTICS`].
@@ -56,8 +56,8 @@ impl Nats {
         })
     }
 
-    /// Limits, reserved bytes and number of streams of the tier that streams of this number of
-    /// copies belong to; of the account, if it has no tiers.
+    /// Limits, reserved bytes and number of streams of the tier for streams with this number of
+    /// copies; those of the account, if it has no tiers.
     fn tier(&self, found: &Found) -> Result<(Limits, u64, usize), Fault> {
         let storage = |used: u64, reserved: u64| used.max(reserved);
         if found.tiers.is_empty() {
@@ -74,8 +74,8 @@ impl Nats {
         Ok((tier.limits, used, tier.streams))
     }
 
-    /// Number of connections of the account to the server that answers first, this one too; `None`
-    /// if servers do not tell.
+    /// Number of connections of the account to the server that answers first, this one included;
+    /// `None` if no server reports it.
     pub(crate) async fn connections(&self) -> Option<u64> {
         let asked = self.client.request(STATISTICS, "".into());
         let answer = tokio::time::timeout(STATISTICS_TIMEOUT, asked).await.ok()?;
@@ -90,13 +90,13 @@ impl Nats {
         )
     }
 
-    /// Compares the account with the parts of the log that are absent.
+    /// Compares the limits of the account with the parts of the log that are absent.
     ///
     /// # Errors
     /// [`Fault::Shortage`] names each limit that is too small.
     pub(crate) async fn check_room(&self) -> Result<(), Fault> {
         if self.within.is_some() {
-            // Coordinators created the log of a confined user.
+            // The log of a confined user was created by coordinators.
             return Ok(());
         }
         let mut absent = Vec::new();
@@ -113,7 +113,7 @@ impl Nats {
         }
         let account = self.account_state().await?;
         let copies = self.options.limits.replicas as u64;
-        // In tiers, a limit counts a stream once, however many copies it has.
+        // With tiers, a limit counts a stream once, however many copies it has.
         let is_tiered = !self.account().await?.tiers.is_empty();
         let factor = if is_tiered { 1 } else { copies };
         let sizes: Vec<u64> = absent
@@ -130,7 +130,7 @@ impl Nats {
         })
     }
 
-    /// Number of consumers of a new stream: as many as wanted, or as the account allows.
+    /// Number of consumers of a new stream: `wanted`, or fewer if the account allows fewer.
     pub(super) async fn consumers_max(&self, wanted: i32) -> Result<i32, Fault> {
         let found = self.account().await?;
         let (limits, ..) = self.tier(&found)?;

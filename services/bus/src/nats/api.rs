@@ -22,7 +22,7 @@ pub(super) fn append_error(
         PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => AppendError::Unknown,
         PublishErrorKind::MaxPayloadExceeded => AppendError::TooLarge { limit },
         PublishErrorKind::StreamNotFound => {
-            // The client library says so when nothing listens on the subject.
+            // The client library returns this error when nothing listens on the subject.
             let stream = asset.to_owned();
             Fault::Unanswered { stream }.into()
         }

@@ -1,13 +1,13 @@
-//! Creates the streams, the bucket and the object store if they are absent, else compares them with
-//! the settings that the log needs. It never changes and never deletes one. Reads the settings, the
-//! state and the time of a stream.
+//! Creates the streams, the bucket and the object store if they are absent, otherwise compares them
+//! with the settings that the log needs. It never changes and never deletes one. Also reads the
+//! settings, the state and the time of a stream.
 //!
 //! A stream with other settings can lose or forge events (memory storage, asynchronous persistence,
-//! an age limit, discard *old*), and deleting it to "repair" it would lose them all: a drift is
-//! reported and left to an operator. Sizes are an operator's choice; they only have to exist.
+//! an age limit, discard *old*), and deleting it to "repair" it would lose all of them. So a drift
+//! is reported and left to an operator. Sizes are an operator's choice; they only have to be set.
 //!
-//! A client cannot see whether the server syncs each write to disk (`sync_interval`): that is up to
-//! the author of the server's configuration.
+//! A client cannot see whether the server syncs each write to disk (`sync_interval`): the author of
+//! the server's configuration has to set that.
 
 use std::fmt::Debug;
 use std::iter::zip;
@@ -24,7 +24,7 @@ use super::{Nats, api};
 use crate::account::size;
 use crate::{Fault, Stream};
 
-/// Maximum number of consumers of a stream. Tails are few: more is a leak.
+/// Maximum number of consumers of a stream. There are few tails: more consumers are a leak.
 const MAX_CONSUMERS: i32 = 256;
 
 /// Time of a stream's state, which the client library's own type leaves out.
@@ -38,7 +38,7 @@ impl Nats {
         self.line.must_be_up()?;
         self.account().await?;
         if self.within.is_some() {
-            // Coordinators open it; a confined user can only see that they have.
+            // Coordinators open it; a confined user can only check that they have done so.
             return self.stored_creation(Stream::Ctl).await.map(|_| ());
         }
         for stream in Stream::ALL {
@@ -173,8 +173,8 @@ impl Nats {
         }
     }
 
-    /// A bucket that every key-value client can read, except that messages may be deleted: only a
-    /// deletion overwrites the bytes of a value.
+    /// A bucket that every key-value client can read. Unlike in a usual bucket, messages may be
+    /// deleted: only a deletion overwrites the bytes of a value.
     pub(super) fn wanted_bucket(&self) -> Config {
         Config {
             name: self.bucket_asset(),
@@ -246,7 +246,7 @@ fn compare(found: &Config, wanted: &Config) -> Result<(), Fault> {
         let at_least = format!("at least {}", wanted.num_replicas);
         return drift("num_replicas", replicas.to_string(), at_least);
     }
-    // An account may allow fewer: then fewer readers follow runs at a time.
+    // An account may allow fewer: then fewer readers can follow runs at the same time.
     if !(1..=wanted.max_consumers).contains(&found.max_consumers) {
         let at_most = format!("1 to {}", wanted.max_consumers);
         return drift("max_consumers", found.max_consumers.to_string(), at_most);
@@ -262,7 +262,8 @@ fn compare(found: &Config, wanted: &Config) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The settings that must be as wanted: each by the server's name, with its value as text.
+/// The settings that must be exactly as wanted: each with the server's name for it, and its value
+/// as text.
 fn exact_settings(config: &Config) -> [(&'static str, String); 18] {
     let mut subjects = config.subjects.clone();
     subjects.sort();

@@ -24,7 +24,8 @@ use crate::{Fault, Link, Stored, Stream};
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
 /// Timeout for the next event or heartbeat, after which the consumer counts as lost.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(2);
-/// What a user may not publish to if the server lets it create a consumer but not read from it.
+/// Subject for which a user lacks the permission if the server lets it create a consumer but not
+/// read from it.
 const NEXT: &str = "CONSUMER.MSG.NEXT";
 /// Maximum number of events of one request.
 const BATCH_EVENTS: usize = 1024;
@@ -114,8 +115,8 @@ impl Cursor {
         Ok(cursor)
     }
 
-    /// Requests up to so many events and bytes. Without a limit of bytes the server would not say
-    /// when a request has ended.
+    /// Requests up to `batch` events and `max_bytes` bytes. Without a limit of bytes, the server
+    /// would not report the end of a request.
     async fn request(
         &mut self,
         (batch, max_bytes): (usize, usize),
@@ -133,7 +134,7 @@ impl Cursor {
         self.consumer.request_batch(request, inbox).await
     }
 
-    /// The next delivery. Not to be cancelled half-way: the tail's task owns it.
+    /// The next delivery. Must not be cancelled half-way: the tail's task owns the cursor.
     pub(super) async fn next(&mut self) -> Delivery {
         let silent_at = Instant::now() + SILENCE_TIMEOUT;
         loop {
@@ -161,8 +162,8 @@ impl Cursor {
         }
     }
 
-    /// Follows a request that the server has ended with `status`. A request that ended before it
-    /// expired and without an event met an event above its limit of bytes.
+    /// Sends the request after one that the server has ended with `status`. If that one ended
+    /// before it expired and brought no event, the next event is larger than its limit of bytes.
     async fn request_next(&mut self, status: StatusCode) -> Result<(), BatchRequestError> {
         let is_too_large = status != StatusCode::TIMEOUT && self.delivered == self.delivered_before;
         let limits = match is_too_large {
@@ -327,8 +328,8 @@ mod tests {
         }
     }
 
-    /// Broken if the cursor stopped after its first request, at an event that is larger than one
-    /// request allows, or if the server sent more than a request allows to a reader that is slow.
+    /// Broken if the cursor stops after its first request, or at an event that is larger than one
+    /// request allows, or if the server sends more than a request allows to a slow reader.
     #[tokio::test]
     async fn requests_follow_each_other_and_bound_what_waits() {
         const SUBJECT: &str = "lp.local.run.R.ctl";
@@ -364,7 +365,7 @@ mod tests {
         }
         assert!(matches!(cursor.next().await, Delivery::Idle));
 
-        // Of the nine large events, a request that is not read brings three.
+        // Of the nine large events, a request brings three to a reader that does not read.
         let from_seq = BATCH_EVENTS as u64 + 3;
         let spec = Spec { from_seq, ..spec };
         let mut slow = Cursor::open(&nats, &spec).await.expect("a consumer");
@@ -373,13 +374,13 @@ mod tests {
             info.delivered.consumer_sequence
         };
         while info(&mut slow).await < 3 {}
-        // The server answers in order: had it sent more, the next answers would say so.
+        // The server answers in order: had it sent more, its next answers would show that.
         for _ in 0..20 {
             assert_eq!(info(&mut slow).await, 3);
         }
     }
 
-    /// Broken if a user who may not read waited for ever without the reason.
+    /// Broken if a user without permission to read waits for ever and gets no reason.
     #[tokio::test]
     async fn a_user_that_may_not_read_is_told() {
         let server = TestServer::start_with(

@@ -19,7 +19,7 @@ const ERRORS_MAX: usize = 32;
 #[derive(Debug)]
 pub(super) struct Line {
     link: watch::Sender<Link>,
-    /// Why the newest attempt to connect again failed; `None` while connected.
+    /// Why the newest attempt to reconnect failed; `None` while connected.
     failure: Mutex<Option<String>>,
     errors: Mutex<VecDeque<ReportedError>>,
     /// Number of errors so far; a change wakes the calls that wait.
@@ -56,7 +56,8 @@ impl Line {
         lock(&self.failure).clone()
     }
 
-    /// Refuses while the connection is down: a message would wait in the client and arrive stale.
+    /// Refuses while the connection is down: a message would wait in the client and arrive out of
+    /// date.
     pub(super) fn must_be_up(&self) -> Result<(), Fault> {
         if self.link().is_up() {
             Ok(())
@@ -70,7 +71,7 @@ impl Line {
         match event {
             Event::Connected => {
                 *lock(&self.failure) = None;
-                // The client reports the first connection too, and the link starts as up.
+                // The client also reports the first connection, and the link starts as up.
                 self.link.send_if_modified(|link| {
                     let was_down = !link.is_up();
                     if was_down {
@@ -119,7 +120,7 @@ impl Line {
     }
 
     /// Whether the server ended a connection after `since` because a message was larger than the
-    /// account allows. It tells users no other limit of messages than its own.
+    /// account allows. The server tells users only its own limit, not the account's.
     pub(super) fn refused_a_message(&self, since: Instant) -> bool {
         let is_refusal = |text: &str| text.eq_ignore_ascii_case("maximum payload violation");
         let errors = lock(&self.errors);
@@ -142,7 +143,7 @@ impl Line {
     }
 }
 
-/// No code panics under this lock, and a panic would leave the value whole.
+/// No code panics under this lock, and a panic would leave the value complete.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()

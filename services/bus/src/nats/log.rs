@@ -84,7 +84,7 @@ impl Nats {
     }
 
     /// Why nothing answers for a stream: it does not exist, or it has no leader. A confined user
-    /// cannot ask which.
+    /// cannot find out which of the two.
     async fn unanswered(&self, asset: &str) -> Fault {
         let stream = asset.to_owned();
         let is_missing = self.within.is_none()

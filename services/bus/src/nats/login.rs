@@ -1,8 +1,8 @@
-//! How a connection proves who it is: token, user and password, or credentials file; and the
+//! How a connection authenticates: with a token, user and password, or a credentials file; and the
 //! certificates of TLS.
 //!
-//! Files are read again for each connection, so that a renewed one counts from the next reconnect
-//! on. No error and no log line may quote their content.
+//! Files are read again for each connection, so that a renewed file takes effect at the next
+//! reconnect. No error and no log line may quote their content.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -23,18 +23,18 @@ const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 const ENCRYPTED_KEY: &str = "ENCRYPTED";
 const BEGIN_JWT: &str = "-----BEGIN NATS USER JWT-----";
 
-/// Where the credentials of each new connection come from.
+/// The source of the credentials for each new connection.
 #[derive(Clone)]
 enum Source {
     Creds(PathBuf),
     TokenFile(PathBuf),
-    /// A server with a token reads the whole text, a server with users its two parts.
+    /// A server with a token reads the whole text; a server with users reads its two parts.
     Token(String),
     User(String, String),
     Nothing,
 }
 
-/// What a server requires of one connection.
+/// The credentials that a server requires of one connection.
 enum Proof {
     Jwt(String, KeyPair),
     Key(KeyPair),
@@ -115,8 +115,8 @@ fn source(options: &Options, addresses: &[ServerAddr]) -> Source {
     }
 }
 
-/// Whether a login sends its secret, so that a reader of the connection has it too. A credentials
-/// file signs a challenge instead.
+/// Whether a login transmits its secret, so that anyone who can read the connection gets it. A
+/// credentials file signs a challenge instead.
 pub(super) fn sends_secret(options: &Options, addresses: &[ServerAddr]) -> bool {
     match source(options, addresses) {
         Source::TokenFile(_) | Source::Token(_) | Source::User(..) => true,
@@ -137,7 +137,7 @@ impl Source {
 }
 
 impl Proof {
-    /// Name or public key of the user, if it can be a token of a subject.
+    /// Name or public key of the user, if it is valid as a token of a subject.
     fn owner(&self) -> Option<String> {
         match self {
             Proof::Jwt(_, key) | Proof::Key(key) => Some(key.public_key()),

@@ -189,7 +189,7 @@ impl NatsSubscription {
     }
 }
 
-/// Why there is no connection to the server `url`, with what helps.
+/// Why there is no connection to the server `url`, and how to repair it.
 fn refusal(err: &ConnectError, url: &str) -> Fault {
     let (url, why) = (url.to_owned(), err.to_string());
     let has = |words: &str| why.contains(words);
@@ -222,12 +222,12 @@ fn settings(
 ) -> Result<ConnectOptions, Fault> {
     let mut settings = login::connect_options(options, addresses)?;
     let is_encrypted = addresses.iter().any(ServerAddr::tls_required);
-    // An address that exposes the secret was given on purpose.
+    // The user gave an address that exposes the secret on purpose.
     let keeps_secret =
         login::sends_secret(options, addresses) && token_exposed_to(&options.url, true).is_none();
     if is_encrypted || keeps_secret {
-        // A server names others before the connection is encrypted. Their names may be of an
-        // attacker, and the client library connects to them without TLS.
+        // A server names other servers before the connection is encrypted. An attacker may have
+        // inserted their names, and the client library connects to them without TLS.
         settings = settings.ignore_discovered_servers();
     }
     Ok(settings
@@ -245,15 +245,15 @@ fn settings(
 fn addresses(url: &str) -> Result<Vec<ServerAddr>, Fault> {
     let parse = |address: &str| {
         address.trim().parse().map_err(|_| Fault::Address {
-            // A part of it may be a part of a password.
+            // A part of the text may be a part of a password.
             url: without_userinfo(url),
         })
     };
     url.split(',').map(parse).collect()
 }
 
-/// Delay before an attempt to reconnect: none, then 20 ms, 40 ms … 1 s. A restarted local server is
-/// found soon, an absent one costs little.
+/// Delay before an attempt to reconnect: none, then 20 ms, 40 ms … 1 s. The client finds a
+/// restarted local server soon, and an absent one costs little.
 fn reconnect_delay(attempts: usize) -> Duration {
     match attempts {
         0 | 1 => Duration::ZERO,

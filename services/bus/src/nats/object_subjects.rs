@@ -1,8 +1,9 @@
-//! The subjects of objects: those of NATS' own object stores, and those that name their tenant.
+//! The subjects of objects: those of NATS' own object stores, and those that contain their tenant.
 //!
-//! NATS encodes the name of an object in one token and gives its parts a random one, so that no
-//! server can restrict a user to some objects. What a confined user puts stands under the object's
-//! name as it is, and each part has a subject of its own, to be read by it (ADR 0062).
+//! NATS encodes the name of an object in one token and gives its parts a random token, so that no
+//! server can restrict a user to some objects. An object that a confined user puts is therefore
+//! stored under its name without encoding, and each of its parts has a subject of its own, from
+//! which it can be read (ADR 0062).
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE;
@@ -46,7 +47,7 @@ impl Nats {
         }
     }
 
-    /// Subjects under which a description of this name may stand.
+    /// Subjects under which the description of an object with this name may be stored.
     pub(super) fn descriptions_of(&self, name: &str) -> Vec<String> {
         match self.within {
             Some(_) => vec![self.open_description_of(name)],
@@ -84,7 +85,8 @@ impl Nats {
         }
     }
 
-    /// The name in the subject of a description, if it is not encoded there: names have a dot.
+    /// The name in the subject of a description, if it is not encoded there: such names contain a
+    /// dot.
     pub(super) fn open_name<'a>(&self, description: &'a str) -> Option<&'a str> {
         let before = format!("$O.{}.M.", self.options.names.objects);
         let name = description.strip_prefix(&before)?;

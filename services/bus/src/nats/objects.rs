@@ -2,8 +2,8 @@
 //!
 //! The layout is that of NATS' own object stores, so that its tools can list and read them: parts
 //! under a subject of their own, then a description under the object's name. The description is
-//! stored last, so that a described object is whole. Reading leaves no consumer behind. It must
-//! never repeat a put by itself.
+//! stored last, so that an object with a description is complete. Reading leaves no consumer
+//! behind. It must never repeat a put by itself.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -30,7 +30,8 @@ use crate::{Fault, Stored};
 const PART_BYTES: usize = 256 << 10;
 /// Maximum number of parts that wait for their acknowledgement.
 const PARTS_IN_FLIGHT_MAX: usize = 16;
-/// Maximum number of parts that are requested at a time, to save round trips to a distant server.
+/// Maximum number of parts that are requested at the same time, to save round trips to a distant
+/// server.
 const READS_IN_FLIGHT_MAX: u64 = 8;
 
 /// The description of an object, as object stores write it; other fields are ignored.
@@ -57,7 +58,7 @@ impl Nats {
         if self.within.is_none() {
             self.open_objects().await?;
         }
-        // An object of this name is replaced, whether its description is readable or not.
+        // The object of this name is replaced, whether or not its description is readable.
         let before = self.described(name).await.unwrap_or_default();
         let inbox = self.client.new_inbox();
         let description = Description {
@@ -81,8 +82,8 @@ impl Nats {
             Err(fault @ Fault::Full { .. }) => {
                 return Err(self.without_parts(&parts, fault).await);
             }
-            // The description may be stored, and then needs its parts; else `object_retain`
-            // removes them later.
+            // The description may be stored, and then it needs its parts. If it is not,
+            // `object_retain` removes them later.
             Err(fault) => return Err(fault),
         }
         match before {
@@ -95,7 +96,7 @@ impl Nats {
         }
     }
 
-    /// Removes the parts of a failed put; if that fails too, `object_retain` removes them later.
+    /// Removes the parts of a failed put; if that also fails, `object_retain` removes them later.
     async fn without_parts(&self, parts: &Parts, fault: Fault) -> Fault {
         if self.within.is_none() {
             let _ = self.purge_objects(&parts.all()).await;
@@ -121,7 +122,7 @@ impl Nats {
         let ack = sent.map_err(|err| self.object_fault(name, &err))?;
         match timeout(ACK_TIMEOUT, ack).await {
             Ok(Ok(_ack)) => Ok(Some(found.size)),
-            // Another client has just removed it, or put it again, so that it is young.
+            // Another client has just removed it, or put it again: then it is young.
             Ok(Err(err)) if is_conflict(&err) => self.object_bytes(name).await,
             Ok(Err(err)) => Err(self.object_fault(name, &err)),
             Err(_elapsed) => Err(Fault::TimedOut {
@@ -153,7 +154,8 @@ impl Nats {
         let mut content = BytesMut::new();
         let (mut read, mut from_seq) = (0, 1);
         while read < found.chunks && content.len() as u64 <= found.size {
-            // The sequence of the first part is unknown: requests ahead of it would all find it.
+            // The sequence of the first part is unknown: all requests ahead of it would find that
+            // part.
             let count = match read {
                 0 if matches!(parts, Parts::Together(_)) => 1,
                 read => READS_IN_FLIGHT_MAX.min(found.chunks - read),
@@ -238,7 +240,8 @@ impl Nats {
         Ok(removed)
     }
 
-    /// Removes a description unless it was put again since it was read; returns whether it did.
+    /// Removes a description unless it was put again after it was read; returns whether it was
+    /// removed.
     async fn remove_description(&self, stored: &Stored) -> Result<bool, Fault> {
         let what = format!("purge {}", stored.subject);
         let stream = self.objects_handle(&what).await?;
@@ -378,12 +381,12 @@ impl Nats {
             .collect();
         let requests = subjects.iter().map(|one| self.last_of(&asset, one));
         let found = try_join_all(requests).await?;
-        // A part behind one that is gone would stand in its place.
+        // A part after a missing one would be taken for the missing one.
         let found = found.into_iter().map_while(|part| part);
         Ok(found.map(|stored| (stored.seq, stored.payload)).collect())
     }
 
-    /// Reads from the leader: on a replica that lags, a part would seem to be gone.
+    /// Reads from the leader: on a replica that lags, a part would seem to be missing.
     async fn part(&self, subject: &str, from_seq: u64) -> Result<Option<Stored>, Fault> {
         let what = || format!("read an object's part from {subject}");
         let stream = self.objects_handle(&what()).await?;

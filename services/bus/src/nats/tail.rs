@@ -2,7 +2,7 @@
 //!
 //! The client library's own ordered consumer takes 15 to 19 s to detect a restarted server; here a
 //! reconnect or 2 s of silence is enough. The task stores the last sequence that it delivered, and
-//! the next consumer starts right behind it: no event is lost or repeated.
+//! the next consumer starts directly after it: no event is lost or repeated.
 
 use std::time::Duration;
 
@@ -128,7 +128,7 @@ impl Pump {
         if self.catch_up_to.is_some_and(|head| seq > head) {
             self.caught_up().await?;
         }
-        // A confined user's filter may select more than was asked for.
+        // A confined user's filter may select more than the requested subjects.
         let subjects = &self.spec.subjects;
         let is_wanted = |bound: &String| matches(bound, &stored.subject);
         if subjects.is_empty() || subjects.iter().any(is_wanted) {

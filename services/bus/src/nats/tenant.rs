@@ -1,8 +1,8 @@
-//! How a user reads whom the server confines to the subjects of one tenant (ADR 0062).
+//! How a user reads that the server confines to the subjects of one tenant (ADR 0062).
 //!
-//! A server restricts subjects, and nothing inside a payload. So every request here names in its
-//! subject what it reads: a consumer its one filter, a direct read its message. Names of consumers
-//! are random, and no such user can list them.
+//! A server restricts subjects, but nothing inside a payload. So every request here names in its
+//! subject what it reads: a consumer names its one filter, a direct read names its message. Names
+//! of consumers are random, and no such user can list them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use super::{ACK_TIMEOUT, Nats, api};
 use crate::pattern::cover;
 use crate::{Fault, Reach, Step, Stored, Stream};
 
-/// Time after which the server removes a consumer that was made to read the head of a stream.
+/// Time after which the server removes a consumer that was created to read the head of a stream.
 const HEAD_INACTIVE_THRESHOLD: Duration = Duration::from_secs(5);
-/// Key of the bucket under which the time of a stream's creation stands. Tenants are in lower case,
-/// so that it is the key of none.
+/// Key in the bucket under which the creation time of a stream is stored. Names of tenants are in
+/// lower case, so that it is not the key of any tenant.
 const CREATED_KEY: &str = "CREATED";
 
 impl Nats {
@@ -41,7 +41,8 @@ impl Nats {
         self.within = is_denied.then(|| Arc::from(filter));
     }
 
-    /// One filter for `subjects`, and whether events under it must still be selected.
+    /// One filter that covers `subjects`; `None` if the server does not confine this user. The
+    /// filter may select further events.
     pub(super) fn one_filter(&self, subjects: &[String]) -> Option<String> {
         let within = self.within.as_deref()?;
         Some(match subjects {
@@ -50,9 +51,9 @@ impl Nats {
         })
     }
 
-    /// Name of a consumer that nobody guesses: whoever knows it can read from it.
+    /// Name of a consumer that cannot be guessed: any user that knows the name can read from it.
     pub(super) fn consumer_name(&self) -> Result<String, Fault> {
-        // Half of a new key: the client library brings this generator along.
+        // Half of a new key: the client library already contains this generator.
         let random = KeyPair::new_user().public_key();
         random.get(1..33).map(str::to_owned).ok_or(Fault::Server {
             what: "name a consumer".to_owned(),
@@ -61,7 +62,7 @@ impl Nats {
     }
 
     /// Sequence of the last event of `stream`, of any subject: a consumer of new events under
-    /// `filter` begins behind it.
+    /// `filter` begins directly after it.
     pub(super) async fn head_within(&self, stream: Stream, filter: &str) -> Result<u64, Fault> {
         let asset = self.options.names.of(stream);
         let what = format!("read the head of {asset}");
@@ -142,8 +143,8 @@ impl Nats {
         Ok(self.direct(asset, subject).await?.map(api::stored))
     }
 
-    /// Creates bucket and object store, and stores where confined users can read it when each
-    /// stream was created.
+    /// Creates bucket and object store. Stores the creation time of each stream where confined
+    /// users can read it.
     pub(crate) async fn open_stores(&self) -> Result<(), Fault> {
         self.open_bucket().await?;
         self.open_objects().await?;

@@ -1,7 +1,8 @@
 //! The bucket of short-lived secrets: put with a time to live, read, shred.
 //!
-//! The server erases the bytes of a replaced or shredded value on disk, and does not only mark it
-//! as deleted. It does not erase an expired value: a caller that needs certainty must shred it.
+//! The server erases the bytes of a replaced or shredded value on disk, and does not only mark the
+//! value as deleted. It does not erase an expired value: a caller that needs certainty must shred
+//! it.
 
 use std::time::Duration;
 
@@ -100,8 +101,8 @@ impl Nats {
         })
     }
 
-    /// Replaces the value by a mark, which the server removes soon. A confined user cannot have the
-    /// bytes overwritten: the request for that names no subject.
+    /// Replaces the value by a mark, which the server removes soon. A confined user cannot request
+    /// that the bytes are overwritten: that request names no subject.
     async fn kv_replace(&self, asset: &str, subject: String, what: &str) -> Result<(), Fault> {
         match self.direct(asset, &subject).await {
             Ok(found) if found.as_ref().is_some_and(is_value) => {}
@@ -115,8 +116,9 @@ impl Nats {
         self.kv_write(&subject, mark, what).await
     }
 
-    /// Where a write of the bucket's `subject` is published. Servers keep `$KV` to themselves on a
-    /// leaf node with JetStream of its own: there the API prefix leads to the bucket.
+    /// Subject on which a write of the bucket's `subject` is published. On a leaf node with
+    /// JetStream of its own, the server does not forward `$KV`: there the API prefix leads to the
+    /// bucket.
     pub(super) fn kv_target(&self, subject: &str) -> String {
         match self.options.api_prefix == API_PREFIX {
             true => subject.to_owned(),

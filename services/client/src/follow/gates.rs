@@ -1,8 +1,8 @@
-//! Judges the gates of a run that goes on, for a live view and to hold them: by the report of what
-//! is in the log.
+//! Judges the gates of a run in progress by the report of its log so far: for a live view, and to
+//! hold the gates.
 //!
-//! It reads the log beside the follower, which never waits for it, and takes a small share of a
-//! core, however long the run is. Must never compute a figure of its own.
+//! It reads the log in parallel with the follower, which never waits for it, and takes a small
+//! share of a core, however long the run is. Must never compute a figure of its own.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,18 +13,19 @@ use tokio::sync::Notify;
 
 use crate::session::Session;
 
-/// Minimum pause after a judgement; agents report every second, at about the same time.
+/// Minimum pause after a judgement; agents report every second, all at about the same time.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
-/// Wait for the reports of other agents after the first one.
+/// Time to wait for the reports of other agents after the first one.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
 /// Minimum pause after a judgement, as a multiple of its duration: at most 1 % of a core.
 const PAUSE_FACTOR: u32 = 100;
-/// Maximum pause: a judgement that a busy machine made slow must not keep gates unwatched.
+/// Maximum pause: even if a busy machine makes a judgement slow, gates must not stay unjudged for
+/// long.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Author of changes of the rate that hold gates.
 const BY_HOLD: &str = "--hold";
 
-/// What is judged.
+/// The gates to judge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Judged {
     /// The gates, for the view.
@@ -52,7 +53,7 @@ pub(crate) async fn judge(
     loop {
         let mut pause = PAUSE_MIN;
         if is_new {
-            // A report is too long for the thread that follows the run.
+            // Computing a report would block the thread that follows the run for too long.
             let judging = tokio::task::spawn_blocking(move || {
                 let begun = Instant::now();
                 let gates = judged.gates.then(|| indexed.gates());
@@ -68,7 +69,7 @@ pub(crate) async fn judge(
                 send(gates);
             }
             if let Some((rate, window)) = change {
-                // A request that is not stored is asked for again with the next report.
+                // A request that is not stored is repeated with the next report.
                 let _ = session.change_rate(&run, BY_HOLD, rate, window).await;
             }
         }

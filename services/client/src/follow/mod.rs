@@ -2,8 +2,8 @@
 //!
 //! A snapshot is the live view; only the report has a verdict.
 //!
-//! - `gates`: judges the gates of one run that goes on
-//! - [`replay`]: the updates of a run that is over, again
+//! - `gates`: judges the gates of one run in progress
+//! - [`replay`]: repeats the updates of a run that is over
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,21 +34,23 @@ pub mod replay;
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of updates that wait for a slow reader; following then pauses until it reads.
 pub(crate) const UPDATES_MAX: usize = 256;
-/// Timeout after which an unreadable log ends following: nodes of a cluster elect and come back.
+/// Timeout after which an unreadable log ends following: the nodes of a cluster may elect a leader
+/// and recover meanwhile.
 const UNREADABLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Minimum gap between two faults that makes the second one the start of a new streak. A failing
-/// tail reports a fault every 10 s, so it was sound in a longer gap even if it brought no record.
+/// Minimum gap between two faults for the second one to start a new streak. A failing tail reports
+/// a fault every 10 s, so in a longer gap it did not fail, even if it brought no record.
 const SOUND_GAP_MIN: Duration = Duration::from_secs(25);
 /// Minimum time without a stored record of a running run after which the server's storage is
-/// probed. A server that is frozen or gone shows as a fault of the tail.
+/// probed. If the server is frozen or gone, the tail reports a fault.
 const SILENCE_TIMEOUT_MIN: Duration = Duration::from_secs(15);
-/// Number of ticks without a stored record that are silence: agents report after each.
+/// Number of ticks without a stored record that count as silence: agents report after each tick.
 const SILENT_TICKS: u32 = 3;
-/// Timeout of the last read of a run that is over: its view must not keep its report waiting.
+/// Timeout of the last read of a run that is over: the view must not delay the run's report.
 const LAST_READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time without a connection after which the reader hears of it: a restarted server is back sooner.
+/// Time without a connection after which the reader is notified: a restarted server is back sooner.
 const OUTAGE_MIN: Duration = Duration::from_secs(5);
-/// Number of bytes of a probe: those of a delta of many tasks, so that an almost full disk fails.
+/// Number of bytes of a probe, as many as a delta of many tasks has: an almost full disk refuses
+/// it.
 const PROBE_BYTES: usize = 64 * 1024;
 /// Time to live of a probe.
 const PROBE_TTL: Duration = Duration::from_secs(60);
@@ -63,9 +65,9 @@ pub enum RunUpdate {
     Gates(Vec<ThresholdResult>),
     /// A decision or a fact, as a line of the timeline.
     Story(StoryLine),
-    /// The server answers but stores nothing of the run, with its reason; it may recover.
+    /// The server answers but stores nothing of the run; contains its reason. It may recover.
     Unstored(String),
-    /// The connection to the server is lost or there again, as a sentence; following goes on.
+    /// The connection to the server is lost or restored, as a sentence; following continues.
     Connection(String),
     /// The run is over (sealed or refused); nothing follows.
     Sealed(bool),
@@ -73,12 +75,12 @@ pub enum RunUpdate {
     Fault(String),
 }
 
-/// What a reader of a run wants beside its timeline.
+/// The settings of a reader of a run, in addition to the timeline.
 #[derive(Debug, Clone, Copy)]
 pub struct Detail {
     /// Interval between two snapshots.
     pub snapshot_interval: Duration,
-    /// Whether the gates are judged while the run goes on.
+    /// Whether the gates are judged while the run is in progress.
     pub gates: bool,
     /// Whether this reader changes the rate of a run that holds gates. Exactly one reader must.
     pub hold: bool,
@@ -178,16 +180,16 @@ struct Follower {
     /// Whether a stop was seen.
     is_stopping: bool,
     live: LiveView,
-    /// Sequence of the last delta in it.
+    /// Sequence of the last delta in `live`.
     data_seq: u64,
     /// The current streak of faults of each tail.
     control_fails: Option<FaultStreak>,
     data_fails: Option<FaultStreak>,
     /// Arrival of the last stored record or of the last probe's result.
     stored_at: Instant,
-    /// At most one probe; its result is the fault that keeps the server from storing, if any.
+    /// At most one probe; its result is the fault that prevents the server from storing, if any.
     probes: JoinSet<Option<Fault>>,
-    /// Begin of the outage that the reader knows of.
+    /// Begin of the outage that the reader was notified of.
     known_outage: Option<Instant>,
 }
 
@@ -308,7 +310,7 @@ impl Follower {
         }
         let lines = timeline::lines_after(&self.control, self.sent_seq);
         self.sent_seq = lines.last().map_or(self.sent_seq, |line| line.seq);
-        // A stop is shown at once, so that its requester sees that it takes effect.
+        // A stop is shown at once, so that its requester sees its effect.
         let is_new = !std::mem::replace(&mut self.is_stopping, self.control.state.stop.is_some());
         let stopping = self.snapshot().filter(|_| is_new && self.is_stopping);
         lines
@@ -318,8 +320,8 @@ impl Follower {
             .collect()
     }
 
-    /// Adds the deltas that the seal covers and that have not come yet, so that the last snapshot
-    /// is the whole run.
+    /// Adds the deltas that the seal covers and that have not arrived yet, so that the last
+    /// snapshot contains the whole run.
     async fn read_rest(&mut self) -> Result<(), Fault> {
         let Some(last_seq) = self.control.sealed.as_ref().map(|sealed| sealed.data_seq) else {
             return Ok(());
@@ -338,7 +340,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Adds a delta. The first one that says that no call reached a server is shown at once.
+    /// Adds a delta. The first one that reports that no call reached a server is shown at once.
     fn on_data(&mut self, step: Step) -> Option<RunUpdate> {
         let was_unreached = self.live.is_unreached();
         self.stored_at = Instant::now();
@@ -357,7 +359,7 @@ impl Follower {
         self.data_seq = stored.seq;
     }
 
-    /// Probes the server's storage when agents should report and no record comes.
+    /// Probes the server's storage when agents should report and no record arrives.
     fn probe(&mut self) {
         let start = self.control.state.start.as_ref();
         let has_begun = start.is_some_and(|start| start.start_at < now());
@@ -388,7 +390,7 @@ impl Follower {
         unstored.map(update).into_iter().collect()
     }
 
-    /// Says once that an outage goes on, and once that it is over.
+    /// Reports once that an outage continues, and once that it is over.
     fn connection(&mut self) -> Option<RunUpdate> {
         let what = match (self.bus.link(), self.known_outage) {
             (Link::Down { since }, None) if since.elapsed() >= OUTAGE_MIN => {

@@ -1,7 +1,8 @@
-//! Replays a run that is over: the updates of [`super`] again, at its speed or another.
+//! Replays a run that is over: the updates of [`super`] again, at the run's speed or another one.
 //!
-//! A record counts from its own time on, as in a report as of an instant ([`AsOf`]): what is shown
-//! of an instant is what the report as of that instant says. Must never follow a run that goes on.
+//! A record counts from its own time on, as in a report as of an instant ([`AsOf`]): at every
+//! instant, the view shows the figures of the report as of that instant. Must never follow a run in
+//! progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -36,7 +37,7 @@ const PAUSE_FACTOR: u32 = 10;
 /// How fast a run is replayed, and from where on.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Time of the run per time of the reader, above 0.
+    /// Seconds of the run per second of the reader, above 0.
     pub speed: f64,
     /// First instant, in µs after the start of the run.
     pub from_us: u64,
@@ -170,7 +171,8 @@ impl Replay {
         }
     }
 
-    /// Goes on to an instant: the updates since the one before. At the end all records count.
+    /// Continues to an instant; returns the updates since the previous one. At the end all records
+    /// count.
     async fn advance(&mut self, us: u64, gates: bool) -> Result<Vec<RunUpdate>, SessionError> {
         let is_end = us == self.end_us;
         let then = AsOf::new(&self.log, us).filter(|_| !is_end);
@@ -207,8 +209,8 @@ impl Replay {
         lines.into_iter().map(RunUpdate::Story).collect()
     }
 
-    /// Adds what became due to the fold of the gates, which is begun again when deltas in it count
-    /// otherwise now.
+    /// Adds the deltas that became due to the fold for the gates. The fold is begun again when
+    /// deltas in it now count differently.
     async fn fold(
         &mut self,
         control: &Control,
@@ -252,7 +254,7 @@ impl Deltas {
         })
     }
 
-    /// The deltas whose windows end until an instant, and that were not returned yet.
+    /// The deltas whose windows end at or before an instant, and that were not returned yet.
     async fn until(&mut self, us: u64) -> Result<Vec<Stored>, SessionError> {
         let last_seq = self.order.last_seq(us);
         while self.read_seq < last_seq {
@@ -290,7 +292,7 @@ impl Gates {
         }
     }
 
-    /// The gates as they stand; `None` before a judgement is due.
+    /// The current state of the gates; `None` before a judgement is due.
     fn judge(&mut self, is_last: bool) -> Option<RunUpdate> {
         let begun = Instant::now();
         if begun < self.due && !is_last {
@@ -302,7 +304,7 @@ impl Gates {
     }
 }
 
-/// The agent whose delta it is.
+/// The agent that reported a delta.
 fn agent_of(subjects: &Subjects, stored: &Stored) -> Option<AgentId> {
     match subjects.parse(&stored.subject)?.kind {
         Kind::Delta(agent) => Some(agent),

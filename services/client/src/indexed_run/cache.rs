@@ -1,7 +1,7 @@
 //! The fold of a run in a file, from which the next read continues.
 //!
-//! A file that is torn, of another run, log or program version, or contradicted by the log is
-//! ignored.
+//! A file is ignored if it is torn, if the log contradicts it, or if it belongs to another run, log
+//! or program version.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::cache_file::{self, Summed, UnreadIndex};
 
-/// Minimum number of new deltas for a write: fewer are folded faster than a file is written.
+/// Minimum number of new deltas for a write: folding fewer takes less time than writing a file.
 const NEW_DELTAS_MIN: u64 = 256;
 
 /// Identity and extent of a stored fold.
@@ -24,7 +24,7 @@ struct Head {
     run: RunId,
     /// Version of the program that wrote it: its layout is that of the types in memory.
     version: String,
-    /// Identity of the log: in another one the sequences mean something else.
+    /// Identity of the log: in another log the sequences have another meaning.
     log: u64,
     /// Hash of the plan and the assignments by which the deltas were judged.
     judged_by: Vec<u8>,
@@ -48,7 +48,7 @@ pub(super) struct Cache {
 pub(super) struct CachedFold {
     pub(super) data: Projection,
     pub(super) data_seq: u64,
-    /// Its index, which not every query needs.
+    /// Its index; not every query needs it.
     pub(super) index: UnreadIndex,
 }
 
@@ -63,8 +63,8 @@ impl Cache {
         }
     }
 
-    /// The stored fold, if it is valid, holds under `control` and has no record behind the
-    /// sequence `log_end`.
+    /// The stored fold, if it is valid, still counts under `control` and contains no record after
+    /// the sequence `log_end`.
     pub(super) fn load(&mut self, control: &Control, log_end: u64) -> Option<CachedFold> {
         let (fold, index) = cache_file::open(&self.path())?;
         let (head, rest): (Head, &[u8]) = postcard::take_from_bytes(&fold).ok()?;
@@ -190,7 +190,7 @@ mod tests {
         RunId::parse(name).expect("a token")
     }
 
-    /// Writes the file of a run of which 300 deltas were folded, up to sequence 900.
+    /// Writes the file of a run of which 300 deltas are folded, up to sequence 900.
     fn write_cache(folder: &Path) -> Control {
         let control = ControlLog::new(run("01run")).close();
         let mut data = Projection::default();
@@ -203,7 +203,7 @@ mod tests {
     fn load(folder: &Path, name: &str, log: u64, control: &Control) -> Option<u64> {
         let mut cache = Cache::new(folder.to_owned(), run(name), log);
         let fold = cache.load(control, LOG_END)?;
-        // Whichever part is damaged: the log is folded again.
+        // Whichever part is damaged, the log must be folded again.
         fold.index.read().map(|_| fold.data_seq)
     }
 
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// Broken if a fold continues from a file of another log, assignment or seal.
+    /// Broken if a fold continues from a file with another log, assignment or seal.
     #[test]
     fn a_file_counts_only_for_what_it_was_folded_from() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -249,7 +249,7 @@ mod tests {
         assert!(shorter.load(&control, 899).is_none(), "records were lost");
     }
 
-    /// Broken if a torn file is used or ends the program.
+    /// Broken if a torn file is used, or ends the program.
     #[test]
     fn a_torn_file_is_ignored() {
         let folder = tempfile::tempdir().expect("a folder");

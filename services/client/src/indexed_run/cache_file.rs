@@ -13,11 +13,12 @@ use loadpilot_engine::fold::index::Index;
 
 /// First bytes of a file; the number changes with the layout.
 const MAGIC: &[u8; 21] = b"loadpilot.reading/11\n";
-/// Size of the length and of the checksum before the bytes of a frame.
+/// Size in bytes of each of the two words before the content of a frame: its length and its
+/// checksum.
 const WORD_BYTES: usize = 4;
 /// Size in bytes at which a frame of entries is closed.
 const FRAME_BYTES: usize = 64 << 10;
-/// Access rights of the folder of caches: a log may be as secret as what was tested.
+/// Access rights of the folder of caches: a log may be as secret as the tested system.
 const FOLDER_MODE: u32 = 0o700;
 
 /// A file whose fold was read.
@@ -53,8 +54,8 @@ impl UnreadIndex {
     }
 }
 
-/// Writes a file as a whole, or leaves what is there; returns its index. `write_fold` writes the
-/// fold, which is too large to be held a second time.
+/// Writes a file completely, or leaves the existing one; returns its index. `write_fold` writes the
+/// fold, which is too large to be held in memory a second time.
 pub(super) fn write(
     path: &Path,
     write_fold: impl FnOnce(&mut Summed<'_>) -> io::Result<()>,
@@ -90,8 +91,8 @@ pub(super) fn write(
     Ok(UnreadIndex(BufReader::new(written)))
 }
 
-/// Writes a frame while it is made; returns where it ends. Its length and its checksum are known at
-/// the end, and are written before it then.
+/// Writes a frame while its content is produced; returns the position of its end. Its length and
+/// its checksum are known only at the end, and are then written before the content.
 fn write_streamed(
     file: &mut BufWriter<File>,
     write: impl FnOnce(&mut Summed<'_>) -> io::Result<()>,
@@ -109,7 +110,7 @@ fn write_streamed(
     file.seek(SeekFrom::Start(end))
 }
 
-/// A frame that is written, with its checksum so far.
+/// A frame being written, with its checksum so far.
 pub(super) struct Summed<'a> {
     file: &'a mut BufWriter<File>,
     crc: Crc,
@@ -154,7 +155,8 @@ fn frame(file: &mut impl Read) -> Option<Vec<u8>> {
     is_whole.then_some(bytes)
 }
 
-/// Checksum of a frame: bytes and length, so that no length passes for another.
+/// Checksum over the bytes and the length of a frame, so that a frame with a wrong length is
+/// invalid.
 fn checksum(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(bytes);

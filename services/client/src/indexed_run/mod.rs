@@ -1,7 +1,7 @@
 //! One run's log, folded and indexed in memory, for many queries.
 //!
-//! It reads on only when it is refreshed. All of it can be read again from the log: losing it, or
-//! its cache file, costs only time.
+//! It reads further records only when it is refreshed. Everything can be read again from the log:
+//! losing it, or its cache file, costs only time.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ use cache::Cache;
 use cache_file::UnreadIndex;
 pub use queries::{TimelinePage, parse_query};
 
-/// The heads of the two streams, of all runs.
+/// The heads of the two streams, over all runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LogState {
     /// The last sequence of LP_CTL.
@@ -64,9 +64,9 @@ struct Folded {
     control: Control,
     data: Projection,
     index: Index,
-    /// Of the deltas that were read here, not of those in the cache.
+    /// Open arrivals of the deltas that were read here, without those in the cache.
     open: OpenArrivals,
-    /// The same.
+    /// The newest windows of the same deltas.
     newest: NewestWindows,
 }
 
@@ -89,8 +89,8 @@ impl Folded {
         }
     }
 
-    /// Adds a delta; `is_watched` where the gauges of its window may be needed: to keep them, its
-    /// histograms are merged once more.
+    /// Adds a delta; `is_watched` if the gauges of its window may be needed. Storing them means
+    /// that the delta's histograms are merged a second time.
     fn add(&mut self, record: &DeltaRecord, is_watched: bool) {
         let index = Some(&mut self.index);
         let counts = self.data.add_parsed(&self.control, record, index);
@@ -114,12 +114,12 @@ pub struct IndexedRun {
     data_seq: u64,
     /// The heads of the streams at the last read.
     read: LogState,
-    /// The run as of the instant, in µs after the start, of the last such query.
+    /// The run as of the instant of the last such query, in µs after the start.
     then: Option<(u64, Folded)>,
     /// The report of the whole run, after its first query.
     report: Option<Box<Report>>,
     cache: Option<Cache>,
-    /// The index of the fold, while it is in the cache only.
+    /// The index of the fold, as long as it is only in the cache.
     unread_index: Option<UnreadIndex>,
 }
 
@@ -154,7 +154,7 @@ impl Session {
         Ok(indexed)
     }
 
-    /// The heads of the streams: if equal to the last ones, nothing has changed.
+    /// The heads of the streams: if they equal the last ones, nothing has changed.
     ///
     /// # Errors
     /// A fault of the bus.
@@ -191,8 +191,8 @@ impl IndexedRun {
         }
         let stored = self.read_data().await?;
         if self.now.control.sealed.is_some() && stored.is_some() {
-            // A report needs no index, and its memory is then free for the report. A query that
-            // does need it reads it from the file.
+            // A report needs no index, and can then use its memory. A query that does need the
+            // index reads it from the file.
             self.now.index = Index::default();
             self.unread_index = stored;
         }
@@ -203,7 +203,7 @@ impl IndexedRun {
     /// Reads the records appended since the last read; returns whether there were any of this run.
     ///
     /// # Errors
-    /// A fault of the bus; the run stays as it was read.
+    /// A fault of the bus; the run stays in the state before.
     pub async fn refresh(&mut self) -> Result<bool, SessionError> {
         let heads = heads(&self.bus).await?;
         if heads == self.read {
@@ -243,7 +243,7 @@ impl IndexedRun {
         Ok(())
     }
 
-    /// Reads and folds what is new; returns the index if that was stored in the cache.
+    /// Reads and folds new deltas; returns the index if it was stored in the cache.
     async fn read_data(&mut self) -> Result<Option<UnreadIndex>, SessionError> {
         let mut deltas = self.deltas(self.data_seq + 1).await?;
         let mut next = deltas.next().await?;
@@ -255,7 +255,7 @@ impl IndexedRun {
             next = deltas.next().await?;
         }
         while let Some(batch) = next {
-            // A run that is over has no gauges.
+            // The gauges of a run that is over are not shown.
             let is_watched = !self.now.control.state.over;
             let records = batch.records.iter();
             records.for_each(|record| self.now.add(record, is_watched));
@@ -272,8 +272,8 @@ impl IndexedRun {
             .and_then(|cache| cache.store(&now.control, (&now.data, &now.index), self.data_seq)))
     }
 
-    /// Reads the index from the cache, if it is only there; returns false if that is damaged: then
-    /// nothing is folded.
+    /// Reads the index from the cache, if it is only there. Returns false if it is damaged; then no
+    /// delta is folded any more.
     fn read_index(&mut self) -> bool {
         let Some(unread) = self.unread_index.take() else {
             return true;
@@ -285,11 +285,11 @@ impl IndexedRun {
         self.data_seq > 0
     }
 
-    /// Reads the index, if it is only in the cache yet. Later queries do not need the cache, nor
-    /// the log unless they are as of an instant.
+    /// Reads the index, if it is still only in the cache. Later queries need neither the cache nor,
+    /// unless they are as of an instant, the log.
     ///
     /// # Errors
-    /// A fault of the bus, where the index is damaged.
+    /// A fault of the bus, if the index is damaged.
     pub async fn load_index(&mut self) -> Result<(), SessionError> {
         match self.read_index() {
             true => Ok(()),
@@ -297,7 +297,7 @@ impl IndexedRun {
         }
     }
 
-    /// Forgets all deltas, which are judged by `control` from now on.
+    /// Discards all deltas; from now on they are judged by `control`.
     fn begin_anew(&mut self, control: Control) {
         self.now = Folded::new(control);
         self.data_seq = 0;
@@ -318,8 +318,8 @@ impl IndexedRun {
         }
     }
 
-    /// Time after the start, in µs, up to which all arrivals have ended: whole ticks of a run that
-    /// is not over, as far as its newest deltas say. `None` for a run that is over, and before its
+    /// Time after the start, in µs, up to which all arrivals have ended: whole ticks of a run in
+    /// progress, as far as its newest deltas report. `None` for a run that is over, and before its
     /// start.
     #[must_use]
     pub fn settled_us(&self) -> Option<u64> {
@@ -346,7 +346,8 @@ impl IndexedRun {
         Ok(report)
     }
 
-    /// The report of the whole run without its series, which are most of it, and without a digest.
+    /// The report of the whole run without its series, which are the largest part, and without a
+    /// digest.
     ///
     /// # Errors
     /// None: the run is known.
@@ -354,18 +355,18 @@ impl IndexedRun {
         Ok(report_without_series(&self.now.control, &self.now.data)?)
     }
 
-    /// The gates, judged by what was read so far.
+    /// The gates, judged by the records read so far.
     pub(crate) fn gates(&self) -> Result<Vec<ThresholdResult>, NoReport> {
         let report = report_without_series(&self.now.control, &self.now.data)?;
         Ok(report.verdict.thresholds)
     }
 
-    /// The next change of the rate, of a run that holds gates.
+    /// The next change of the rate, for a run that holds gates.
     pub(crate) fn next_change(&self) -> Option<(Rate, HoldWindow)> {
         next_change(self.now.run())
     }
 
-    /// The run as of an instant, folded from the log; the last one stays in memory.
+    /// The run as of an instant, folded from the log; the last such fold stays in memory.
     async fn as_of(&mut self, us: Option<u64>) -> Result<&Folded, SessionError> {
         let Some(us) = us else {
             self.load_index().await?;

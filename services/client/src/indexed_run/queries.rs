@@ -114,7 +114,7 @@ impl IndexedRun {
     }
 
     /// The report of the arrivals that are due from `from_us` until before `to_us`, in µs after the
-    /// start; absent: from the start, to the end.
+    /// start. If absent, they are the start and the end.
     ///
     /// # Errors
     /// Every problem of the range; or a fault of the bus.
@@ -128,7 +128,7 @@ impl IndexedRun {
         Ok(report_of(folded.run(), from_us, to_us)?)
     }
 
-    /// The verdict of the run under other gates, warm-up or bounds of time.
+    /// The verdict of the run under other gates, another warm-up or other bounds of time.
     ///
     /// # Errors
     /// Every problem of the question; or a fault of the bus.
@@ -137,7 +137,7 @@ impl IndexedRun {
         Ok(what_if(folded.run(), question)?)
     }
 
-    /// What a comparison needs of the run.
+    /// The parts of the run that a comparison needs.
     ///
     /// # Errors
     /// When the run was never created.
@@ -147,8 +147,8 @@ impl IndexedRun {
         Ok(run_parts(folded.run(), &report)?)
     }
 
-    /// The two targets of the run beside each other; differences up to `threshold_pct` percent
-    /// count as none.
+    /// Compares the two targets of the run; differences up to `threshold_pct` percent count as
+    /// none.
     ///
     /// # Errors
     /// When the run does not compare two targets.

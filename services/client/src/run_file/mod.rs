@@ -10,8 +10,9 @@
 //! - `signature.json`, if the exporter signed the manifest
 //!
 //! The comment of the archive is the SHA-256 of all bytes before it: a file that was truncated or
-//! changed is refused before anything of it is read. Sequences stay those of the log, so that
-//! report, digest and evidence of `verify` are the same. Two exports of one log are the same bytes.
+//! changed is refused before any other part of it is read. Sequences stay those of the log, so that
+//! report, digest and evidence of `verify` are the same. Two exports of one log are byte-for-byte
+//! equal.
 
 mod read;
 mod redaction;
@@ -40,11 +41,11 @@ const OBJECTS: &str = "objects/";
 const CHECKSUM: &str = "sha256:";
 const CHECKSUM_HEX: usize = 64;
 
-/// Size in bytes at which a member of records is closed. A reader has one in memory.
+/// Size in bytes at which a member of records is closed. A reader holds one member in memory.
 const MEMBER_BYTES: usize = 4 << 20;
-/// Maximum size in bytes, without compression, of a member that a reader takes into memory.
+/// Maximum uncompressed size in bytes of a member that a reader takes into memory.
 const MEMBER_BYTES_MAX: u64 = 1 << 30;
-/// The same of the manifest, which is read before anything is known of the file.
+/// The same for the manifest, which is read before anything is known of the file.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 
 /// `manifest.json`.
@@ -74,12 +75,12 @@ struct Member {
     /// Size without compression.
     bytes: u64,
     sha256: String,
-    /// Of a member of records.
+    /// For a member of records: the records that it contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<Records>,
 }
 
-/// Which records a member holds.
+/// The records that a member contains.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Records {
     stream: StreamName,
@@ -115,7 +116,7 @@ impl StreamName {
     }
 }
 
-/// A line of a member of records. Exactly one of `event` and `base64` is there.
+/// A line of a member of records. Exactly one of `event` and `base64` is present.
 #[derive(Debug, Serialize, Deserialize)]
 struct Line<'a> {
     seq: u64,

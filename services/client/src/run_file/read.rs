@@ -1,4 +1,4 @@
-//! Reads a run from a file: its checksum first, then only what is asked for.
+//! Reads a run from a file: its checksum first, then only the requested parts.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
@@ -26,9 +26,9 @@ use crate::session::session_error::SessionError;
 
 /// Begin of every ZIP archive that has a member.
 const ZIP_BEGIN: &[u8] = b"PK\x03\x04";
-/// Rule for a file that is none.
+/// Rule for a file that is not a run file.
 const FOREIGN: &str = "must be a file that `loadpilot export` wrote";
-/// Rule for a file that lacks bytes or has other ones.
+/// Rule for a file with missing or changed bytes.
 const DAMAGED: &str =
     "must be whole: it was truncated or changed after `loadpilot export` wrote it";
 
@@ -36,7 +36,7 @@ impl Session {
     /// Opens the run in a file, to read it.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or is none that this version reads.
+    /// When the file cannot be read, is damaged, or has a format that this version does not read.
     pub async fn on_file(path: &Path) -> Result<Session, SessionError> {
         let file = RunFile::open(path)?;
         let subjects = Subjects::new(&file.manifest.prefix, &file.manifest.tenant)?;
@@ -47,7 +47,7 @@ impl Session {
 /// The public key that signed a file; `None` without a signature.
 ///
 /// # Errors
-/// When the file cannot be opened, or the signature is not that of its key.
+/// When the file cannot be opened, or the signature is not valid for its key.
 pub fn signer(path: &Path) -> Result<Option<String>, SessionError> {
     let file = RunFile::open(path)?;
     let mut archive = file.archive()?;
@@ -67,12 +67,12 @@ pub fn signer(path: &Path) -> Result<Option<String>, SessionError> {
     }
 }
 
-/// A run in a file, whose checksum is right.
+/// A run in a file whose checksum is right.
 #[derive(Debug)]
 struct RunFile {
     path: PathBuf,
     manifest: Manifest,
-    /// First bytes of the checksum of the manifest, which has those of all members.
+    /// First bytes of the checksum of the manifest, which contains the checksums of all members.
     identity: u64,
 }
 
@@ -216,7 +216,7 @@ pub(super) fn checksum(file: &mut File, bytes: u64) -> io::Result<String> {
 }
 
 fn read_manifest(path: &Path, text: &[u8]) -> Result<Manifest, Problem> {
-    /// What every version of the format has.
+    /// The fields that every version of the format has.
     #[derive(Deserialize)]
     struct Head {
         format: String,
@@ -249,7 +249,7 @@ fn content(
     Ok(content)
 }
 
-/// The content of a member, which must be what the manifest says.
+/// The content of a member, which must match the manifest.
 fn checked(archive: &mut ZipArchive<BufReader<File>>, member: &Member) -> Result<Vec<u8>, String> {
     if member.bytes > MEMBER_BYTES_MAX {
         return Err(format!("it states {} bytes", member.bytes));

@@ -1,5 +1,5 @@
-//! Leaves out of a run what it says about the target and its data: target, addresses, proof of
-//! ownership, tags, parameters, request bodies, header values, code, exchanges, notes and the words
+//! Removes from a run what it reveals about the target and its data: target, addresses, proof of
+//! ownership, tags, parameters, request bodies, header values, code, exchanges, notes and the text
 //! of errors.
 //!
 //! Names stay, since reports are about them: those of scenario, tasks, calls, agents and metrics.
@@ -9,14 +9,14 @@ use loadpilot_events::plan::connections::Connections;
 use loadpilot_events::plan::{Plan, Text, target};
 use serde_json::{Value, json};
 
-/// Stands for the target.
+/// Replacement for the target.
 const TARGET: &str = "http://redacted.invalid";
-/// Stands for any other text.
+/// Replacement for any other text.
 const REDACTED: &str = "redacted";
 /// Fields of events with sentences that may quote the target.
 const SENTENCES: [&str; 3] = ["reason", "rule", "why"];
 
-/// What to leave out of the records of one run.
+/// The redaction of the records of one run.
 #[derive(Debug)]
 pub(super) struct Redaction {
     /// The targets, their authorities and hosts, which sentences may quote; the longest first.
@@ -24,7 +24,7 @@ pub(super) struct Redaction {
 }
 
 impl Redaction {
-    /// For the records of a run with this plan.
+    /// The redaction of the records of a run with this plan.
     pub(super) fn of(plan: &Plan) -> Self {
         let hidden = plan.targets().flat_map(|url| {
             let (origin, _) = target::split(url);
@@ -39,8 +39,8 @@ impl Redaction {
         Self { hidden }
     }
 
-    /// A record without what is left out. What is no JSON is left out as a whole; it counts for
-    /// nothing in a report.
+    /// The redacted record. Content that is not JSON is removed completely; a report does not count
+    /// it.
     pub(super) fn record(&self, payload: &[u8]) -> Vec<u8> {
         let record = serde_json::from_slice(payload);
         let mut record = record.unwrap_or_else(|_| json!(REDACTED));
@@ -101,7 +101,7 @@ impl Redaction {
     }
 }
 
-/// Keeps the type of an error: its message and source lines are the user's.
+/// Keeps the type of an error: its message and source lines belong to the user.
 fn redact_raised(row: &mut Value) {
     let Value::Object(fields) = row else {
         *row = json!(REDACTED);
@@ -114,7 +114,7 @@ fn redact_raised(row: &mut Value) {
     fields.remove("trace");
 }
 
-/// Leaves out a literal; the handle of a secret says nothing.
+/// Removes a literal; the handle of a secret reveals nothing.
 fn redact_text(text: &mut Text) {
     if let Text::Literal(literal) = text {
         REDACTED.clone_into(literal);
@@ -129,14 +129,14 @@ fn redacted_plan(plan: &Value) -> Value {
     plan.tags.clear();
     plan.connections = Connections::default();
     if plan.paired {
-        // Both targets of a comparison have to be named.
+        // Both targets of a comparison must be present.
         plan.connections.other_targets = vec![format!("{TARGET}/second")];
     }
     plan.parameters.values_mut().for_each(redact_text);
     for step in plan.tasks.iter_mut().flat_map(|task| &mut task.steps) {
         step.body = None;
         step.target = 0;
-        // A query often holds what the scenario's data is about.
+        // A query often contains the scenario's data.
         if let Some((path, _)) = step.path.split_once('?') {
             step.path = path.to_owned();
         }
@@ -171,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// Broken if a redacted plan is one that no reader accepts: its report would be empty.
+    /// Broken if no reader accepts a redacted plan: its report would be empty.
     #[test]
     fn a_redacted_plan_is_a_plan() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proto/golden");
@@ -194,7 +194,7 @@ mod tests {
         assert!(checked > 10, "{checked} plans");
     }
 
-    /// The record without what is left out of a run of a golden plan.
+    /// The redacted record, for a run of a golden plan.
     fn redacted(record: &Value) -> Value {
         let plan = include_str!("../../../../proto/golden/plan.v1.json");
         let plan: Plan = serde_json::from_str(plan).expect("a plan");
@@ -202,7 +202,7 @@ mod tests {
         serde_json::from_slice(&record).expect("JSON")
     }
 
-    /// Broken if a file that is passed on names the hosts that the tenant may load.
+    /// Broken if a file that is passed on contains the hosts that the tenant may load.
     #[test]
     fn a_created_run_names_no_host() {
         let golden = include_str!("../../../../proto/golden/run-created.v1.json");
@@ -223,7 +223,7 @@ mod tests {
         assert!(matches!(event.event, Decision::RunCreated(_)));
     }
 
-    /// Broken if a forged event ends an export, or is left in the file as it is.
+    /// Broken if a forged event ends an export, or is left unchanged in the file.
     #[test]
     fn elements_of_other_types_are_left_out() {
         let forged = json!({"problems": ["far", 1, ["far"]], "raised": ["far", null]});

@@ -21,7 +21,7 @@ pub(super) fn sign(manifest: &[u8], seed: &str) -> Result<Signature, Problem> {
     })
 }
 
-/// Whether a signature is that of its key for this manifest.
+/// Whether a signature of this manifest is valid for its key.
 pub(super) fn is_of(signature: &Signature, manifest: &[u8]) -> bool {
     let Ok(bytes) = BASE64_STANDARD.decode(&signature.signature) else {
         return false;

@@ -27,26 +27,26 @@ use super::{
 };
 use crate::session::{Session, SessionError, control_of, plans, retry_unreachable};
 
-/// What was written to a file.
+/// Figures of a file that was written.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Exported {
     /// Number of records in both streams.
     pub records: u64,
     /// Number of objects.
     pub objects: u64,
-    /// Number of objects that the plan names and the store has no more.
+    /// Number of objects that the plan names and the store no longer has.
     pub objects_gone: u64,
     /// Size of the file.
     pub bytes: u64,
 }
 
 impl Session {
-    /// Writes a run to `path`, replacing a file that is there. With `redact` bodies, targets and
-    /// tags are left out. `seed` is the nkey seed that signs the file.
+    /// Writes a run to `path`, replacing an existing file. With `redact`, bodies, targets and tags
+    /// are removed. `seed` is the nkey seed that signs the file.
     ///
     /// # Errors
-    /// When the log holds no such run, it is not over, or the seed is none; when the file cannot be
-    /// written; or a fault of the bus.
+    /// When the log holds no such run, when the run is not over, or when the seed is invalid; when
+    /// the file cannot be written; or a fault of the bus.
     pub async fn export(
         &self,
         run: &RunId,
@@ -106,7 +106,7 @@ impl Session {
     }
 
     /// The objects of a plan that can be read, and the number of the others. States of users are
-    /// not among them: the key that opens them is destroyed.
+    /// not included: the key that opens them is destroyed.
     async fn objects_of(&self, plan: &Plan) -> Result<(Objects, u64), SessionError> {
         let (bus, subjects) = self.parts();
         let states = plan.prepared().map(|prepared| &prepared.states);
@@ -127,7 +127,7 @@ impl Session {
 struct RunFile {
     archive: ZipWriter<BufWriter<File>>,
     members: Vec<Member>,
-    /// Lines of the open member, and which records they are.
+    /// Lines of the open member, and the records that they contain.
     lines: Vec<u8>,
     open: Option<Records>,
 }
@@ -206,7 +206,7 @@ impl RunFile {
     }
 
     fn write(&mut self, name: &str, content: &[u8]) -> Result<(), SessionError> {
-        // The default time of a member is a constant: equal runs have equal files.
+        // The default time of a member is a constant, so that equal runs have equal files.
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
             .large_file(content.len() as u64 >= u64::from(u32::MAX));
@@ -239,7 +239,7 @@ impl RunFile {
     }
 }
 
-/// `payload` as JSON, if it is exactly that, on one line.
+/// `payload` as JSON, if it is exactly one line of JSON.
 fn one_line_of_json(payload: &Bytes) -> Option<&RawValue> {
     let json: &RawValue = serde_json::from_slice(payload).ok()?;
     let is_whole = json.get().len() == payload.len() && !json.get().contains(['\n', '\r']);

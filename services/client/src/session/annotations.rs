@@ -24,11 +24,12 @@ impl Session {
         }
     }
 
-    /// Adds a note, a mark as a baseline, or the end of such a mark; returns what there is then.
+    /// Adds a note, marks the run as a baseline, or removes that mark; returns the resulting
+    /// annotations.
     ///
     /// # Errors
-    /// When the log holds no such run, when it is not over, or when the note is too long or one too
-    /// many; or a fault of the bus.
+    /// When the log holds no such run, when the run is not over, or when the note is too long or
+    /// exceeds the maximum number; or a fault of the bus.
     pub async fn annotate(
         &self,
         run: &RunId,

@@ -1,8 +1,8 @@
 //! An open connection to a log: submit, stop, halt, report.
 //!
 //! - `annotations`: notes about a run that is over
-//! - `retry`: repeats of a call while the server is away
-//! - `session_error`: why a session could not do something
+//! - `retry`: repeats a call while the server is away
+//! - `session_error`: why a session call failed
 //!
 //! A session keeps no state of a run: each answer is a fold of the log at the time of the call.
 
@@ -41,8 +41,8 @@ pub use session_error::SessionError;
 
 /// Interval of the heartbeats of a run's owner.
 const OWNER_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
-/// Time that secrets stay stored beyond the planned length of their run, which may wait for its
-/// admission first. The coordinator deletes them when the run is over.
+/// Time for which secrets stay stored beyond the planned length of their run, which may first wait
+/// for its admission. The coordinator deletes them when the run is over.
 const SECRETS_AFTER_RUN: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// An open connection.
@@ -51,7 +51,7 @@ pub struct Session {
     bus: Bus,
     subjects: Subjects,
     owner_beat: Option<JoinHandle<()>>,
-    /// The run that this session set up, and the holder of its teardown.
+    /// The run that this session has set up, and the holder of the run's teardown.
     pub set_up: Option<(RunId, OwnerId)>,
 }
 
@@ -67,7 +67,7 @@ impl Session {
         }
     }
 
-    /// Clones of the connection and the subjects, for following a run.
+    /// Clones of the connection and the subjects, to follow a run.
     #[must_use]
     pub fn parts(&self) -> (Bus, Subjects) {
         (self.bus.clone(), self.subjects.clone())
@@ -119,7 +119,7 @@ impl Session {
         }
     }
 
-    /// Requests a stop: no call is started any more, calls in flight finish. `by` names the
+    /// Requests a stop: no further call is started, and calls in flight finish. `by` names the
     /// requester.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl Session {
         Ok(())
     }
 
-    /// Requests another rate, to hold gates.
+    /// Requests another rate, to hold the gates of the run.
     ///
     /// # Errors
     /// A fault of the bus.
@@ -200,8 +200,8 @@ impl Session {
     /// are absent.
     ///
     /// # Errors
-    /// When the log holds no such run, or they are larger than what may be posted; or a fault of
-    /// the bus.
+    /// When the log holds no such run, or the bodies exceed the size that may be posted; or a fault
+    /// of the bus.
     pub async fn bodies(&self, run: &RunId) -> Result<BTreeMap<String, Bytes>, SessionError> {
         let plan = self.plan(run).await?;
         let bytes_max = run_request::POST_BYTES_MAX as u64;
@@ -277,8 +277,8 @@ impl Session {
         Ok(self.bus.kv_put(&key, values, ttl).await?)
     }
 
-    /// Shreds the secrets of a run whose request failed with `error`; not of one that is in the log
-    /// or may be: its agents need them.
+    /// Shreds the secrets of a run whose request failed with `error`, unless the run is or may be
+    /// in the log: its agents would need them.
     pub(crate) async fn shred_unrequested(&self, run: &RunId, error: &SessionError) {
         let key = self.subjects.secret_key(run);
         let is_request = |request: &Request| matches!(request, Request::RunRequested(_));
@@ -306,7 +306,7 @@ impl Session {
             known.is_ok_and(|known| needs(&known.event))
         });
         if !is_needed {
-            // What cannot be shredded now ends with its time to live.
+            // A secret that cannot be shredded now is removed at the end of its time to live.
             let _ = self.bus.kv_shred(key).await;
         }
     }
@@ -317,7 +317,8 @@ impl Session {
         Ok(self.store_as(new_id(), run, request).await?.seq)
     }
 
-    /// As [`Session::store`] under the caller's id; the log drops repeats of an id for 10 min.
+    /// As [`Session::store`], with the caller's event id; the log drops repeats of an id for 10
+    /// min.
     pub(crate) async fn store_as(
         &self,
         id: EventId,
@@ -400,7 +401,7 @@ pub(crate) fn envelope(id: EventId, event: Request) -> Envelope<Request> {
     }
 }
 
-/// Encodes a value as JSON; an error names `what` it was, not its content.
+/// Encodes a value as JSON; an error contains `what` was encoded, not its content.
 pub(crate) fn encoded(what: &str, value: &impl Serialize) -> Result<bytes::Bytes, Fault> {
     let json = serde_json::to_vec(value).map_err(|error| Fault::Server {
         what: format!("encoding {what}"),

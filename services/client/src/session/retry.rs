@@ -1,5 +1,5 @@
-//! Repeats of a call while the server is away. An append is repeated under one id, and must never
-//! end with an error that says "not stored" after an attempt whose outcome is unknown.
+//! Repeats a call while the server is away. An append is repeated under one id, and must never end
+//! with an error that says "not stored" after an attempt whose outcome is unknown.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 /// Timeout for a server that does not answer or is being restarted.
 pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
-/// Interval between two attempts meanwhile.
+/// Interval between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The attempts of one append so far.
@@ -19,7 +19,7 @@ pub(crate) struct AppendAttempts {
 }
 
 impl AppendAttempts {
-    /// Before the first attempt.
+    /// The state before the first attempt.
     pub(crate) fn begin() -> Self {
         Self {
             deadline: Instant::now() + SERVER_TIMEOUT,
@@ -30,7 +30,7 @@ impl AppendAttempts {
     /// Waits until the next attempt.
     ///
     /// # Errors
-    /// The outcome, when no attempt follows: the time is over, or a repeat would fail, too.
+    /// The outcome, when no attempt follows: the time is over, or a repeat would fail as well.
     pub(crate) async fn wait_after(&mut self, error: AppendError) -> Result<(), AppendError> {
         self.is_unknown |= error == AppendError::Unknown;
         let is_away = matches!(
@@ -72,7 +72,7 @@ where
 mod tests {
     use super::*;
 
-    /// Broken if a server that acknowledges nothing keeps a caller for minutes, or if an append
+    /// Broken if a server that acknowledges nothing delays a caller for minutes, or if an append
     /// that may be stored is reported as not stored.
     #[tokio::test(start_paused = true)]
     async fn attempts_end_with_what_is_known() {
@@ -80,7 +80,7 @@ mod tests {
         let mut attempts = AppendAttempts::begin();
         let mut count = 0;
         let outcome = loop {
-            // Each attempt lasts as long as the bus waits for an acknowledgement.
+            // Each attempt takes as long as the bus waits for an acknowledgement.
             sleep(Duration::from_secs(5)).await;
             count += 1;
             if let Err(outcome) = attempts.wait_after(AppendError::Unknown).await {

@@ -1,4 +1,4 @@
-//! Why a session could not do something: a refusal that the user can fix, or a fault.
+//! Why a session call failed: a refusal that the user can fix, or a fault.
 
 use std::io;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Setup and teardown of a run: the claims of the commands that play them, and their inputs.
 //!
 //! Each claim is appended at the exact last sequence of the run's request subject, so that the log
-//! accepts one of several claimants. A secret or a key must never enter the log (tested): both are
-//! in the key-value bucket with a time to live, and are shredded once the teardown is played.
+//! accepts only one of several claimants. A secret or a key must never enter the log (tested): both
+//! are in the key-value bucket with a time to live, and are shredded once the teardown is played.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,12 +25,12 @@ use super::session::{
 
 /// Time that the inputs of a teardown outlive the planned end of the run: a long weekend and a day.
 const INPUTS_AFTER_RUN: Duration = Duration::from_secs(5 * 24 * 3600);
-/// Timeout for a heartbeat of a command, which sends one every second; after it the command is
-/// gone.
+/// Timeout for a heartbeat of a command, which sends one every second; after it the command counts
+/// as gone.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of times that a claimant listens for heartbeats while its connection is lost.
 const LISTENS_MAX: usize = 3;
-/// Maximum number of appends of a request that lose to requests of other clients.
+/// Maximum number of attempts to append a request that other clients' requests precede each time.
 const ATTEMPTS_MAX: usize = 64;
 
 /// State of the teardown of a run.
@@ -44,7 +44,7 @@ pub struct TeardownStatus {
     pub asked: bool,
     /// Whether it is sealed or refused.
     pub over: bool,
-    /// The command that holds the teardown or played it.
+    /// The command that holds the teardown, or that played it.
     pub holder: Option<OwnerId>,
 }
 
@@ -65,7 +65,7 @@ pub struct TeardownInputs {
 pub enum ClaimResult {
     /// The claimant holds the teardown now.
     Taken,
-    /// Nothing was set up, or the teardown was played already.
+    /// There was no setup, or the teardown was played already.
     Settled,
     /// The run is not over, or can still be requested.
     NotOver,
@@ -112,7 +112,8 @@ impl Session {
         }
         let exists =
             || SessionError::from(Problem::new("run", "must be new: it exists already", run));
-        // Before anything is stored: the inputs of a run's own teardown would be replaced.
+        // Checked before anything is stored: otherwise the inputs of an existing run's teardown
+        // would be replaced.
         let records = control_of(&subjects, run);
         let known = retry_unreachable(|| bus.read(Stream::Ctl, records.clone(), Some(1)));
         if !known.await?.is_empty() {
@@ -125,7 +126,7 @@ impl Session {
         let claimant = claim.claimant.clone();
         match self.append_claim(run, claim, secrets).await {
             Ok(true) => {}
-            // Another claimant of this id was first: the secrets may be its own.
+            // Another claimant of this id was first: the stored secrets may be its own.
             Ok(false) => return Err(exists()),
             Err(error) => {
                 let key = subjects.owed_key(run);
@@ -335,7 +336,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a command sends heartbeats; listens for [`HEARTBEAT_TIMEOUT`], again if the own
+    /// Whether a command sends heartbeats. Listens for [`HEARTBEAT_TIMEOUT`], and again if its own
     /// connection was lost meanwhile: heartbeats were lost with it.
     async fn is_heard(&self, owner: &OwnerId) -> Result<bool, SessionError> {
         let (bus, subjects) = self.parts();
@@ -385,7 +386,7 @@ impl Session {
     }
 
     /// Appends a request at an exact last sequence; `None` when another client was first. An append
-    /// without an acknowledgement is repeated, and found in the log if it was stored.
+    /// without an acknowledgement is repeated; if it was stored, it is found in the log.
     async fn append_request(
         &self,
         run: &RunId,

@@ -1,9 +1,9 @@
-//! Families as a scrape or a file has them: OpenMetrics 1.0, Prometheus's text format 0.0.4, and
-//! Prometheus's protobuf, which alone has native histograms.
+//! Families in the formats that a scrape or a file has: OpenMetrics 1.0, Prometheus's text format
+//! 0.0.4, and Prometheus's protobuf. Only the last one has native histograms.
 //!
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/>,
 //! <https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md>. The
-//! messages are the part of Prometheus's `metrics.proto` that is written here.
+//! message types contain only the part of Prometheus's `metrics.proto` that is written here.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,12 @@ use prost::Message as _;
 use super::families::{Family, Figures, Labels, Points, seconds};
 use super::run_families::families;
 
-/// Times up to it count as zero in a native histogram: Prometheus's default, 2^−128 s.
+/// Values up to this one count as zero in a native histogram: Prometheus's default, 2^−128 s.
 const ZERO_THRESHOLD: f64 = f64::from_bits(0x37f0_0000_0000_0000);
-/// Number of empty buckets that are written rather than a new span.
+/// Maximum number of empty buckets that are written; a larger gap begins a new span.
 const GAP_MAX: i32 = 2;
 
-/// Form of an answer.
+/// Format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// OpenMetrics 1.0.
@@ -30,8 +30,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The form of an answer by the request's header `Accept`: the one with the greatest weight,
-    /// of equal ones the first. Text for what asks for no other.
+    /// The format of an answer according to the request's header `Accept`: the one with the
+    /// greatest weight, the first among equal ones. Text, if the header names no other one.
     #[must_use]
     pub fn negotiated(accept: &str) -> Self {
         let mut best = (0.0, Self::Text);
@@ -78,7 +78,7 @@ impl Format {
     }
 }
 
-/// Writes the families of runs, and further ones of the process, each name once.
+/// Writes the families of runs, and further families of the process; each name appears once.
 #[must_use]
 pub fn exposition(format: Format, runs: &[&Figures], process: Vec<Family>) -> Vec<u8> {
     let mut all = process;
@@ -145,7 +145,7 @@ pub(super) fn head(format: Format, family: &Family, text: &mut String) {
 }
 
 /// Writes the samples of a family, each with an instant in ms since 1970 if there is one. `write`
-/// gets the labels of each point, and its lines.
+/// gets the labels of a point, and its lines.
 pub(super) fn samples(family: &Family, at_ms: Option<u64>, write: &mut dyn FnMut(&Labels, &str)) {
     let name = family.prometheus_name();
     let end = at_ms.map_or("\n".to_owned(), |ms| {
@@ -197,7 +197,7 @@ pub(super) fn cumulative(buckets: &Buckets) -> impl Iterator<Item = (String, u64
         })
 }
 
-/// A bound as OpenMetrics demands it: a whole number has a zero after its point.
+/// A bound as OpenMetrics requires it: a whole number has a zero after its point.
 fn bound_text(bound_us: Option<u64>) -> String {
     match bound_us {
         None => "+Inf".to_owned(),
@@ -217,7 +217,7 @@ fn label_text(labels: &Labels, bound: Option<&str>) -> String {
     }
 }
 
-/// A text between quotes, or a help.
+/// A text inside quotes, or a help text.
 fn escaped(text: &str, with_quotes: bool) -> String {
     let text = text.replace('\\', "\\\\").replace('\n', "\\n");
     match with_quotes {
@@ -259,7 +259,7 @@ struct MetricFamily {
 struct Metric {
     #[prost(message, repeated, tag = "1")]
     label: Vec<LabelPair>,
-    /// One of this and the next ones.
+    /// One of this field and the following ones.
     #[prost(message, optional, tag = "2")]
     gauge: Option<Number>,
     #[prost(message, optional, tag = "3")]
@@ -313,7 +313,7 @@ struct Bucket {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct BucketSpan {
-    /// Distance from the end of the span before; of the first one the number of its bucket.
+    /// Distance from the end of the previous span; for the first span, the number of its bucket.
     #[prost(sint32, optional, tag = "1")]
     offset: Option<i32>,
     #[prost(uint32, optional, tag = "2")]
@@ -400,8 +400,8 @@ fn histogram(buckets: &Buckets) -> Histogram {
     }
 }
 
-/// The native buckets: runs of buckets, and the change of the count from each to the next. One
-/// without values has an empty run, by which a reader knows that it is native.
+/// The native buckets: spans of buckets, and the change of the count from each bucket to the next.
+/// A histogram without values has one empty span, by which a reader recognises it as native.
 pub(super) fn spans(buckets: &Buckets) -> (Vec<BucketSpan>, Vec<i64>) {
     let (mut spans, mut deltas) = (Vec::<BucketSpan>::new(), Vec::new());
     let (mut next, mut last_count) = (0, 0_i64);

@@ -1,4 +1,4 @@
-//! Counters, gauges and histograms of a run with their labels, the same for every system.
+//! Counters, gauges and histograms of a run with their labels, the same for every metrics system.
 
 use std::borrow::Cow;
 
@@ -47,9 +47,9 @@ impl Exporter {
 pub struct Figures {
     pub(super) run: String,
     pub(super) scenario: String,
-    /// Who serves them; `None` where they are sent or written.
+    /// The process that serves them; `None` if they are sent or written.
     pub(super) exporter: Option<Exporter>,
-    /// Tenant of the run, where the exporter shows several.
+    /// Tenant of the run, if the exporter shows several.
     pub(super) tenant: Option<String>,
     /// Start of the run in µs since 1970; 0 before it.
     pub(super) start_us: u64,
@@ -59,7 +59,7 @@ pub struct Figures {
     pub(super) judgement: Judgement,
 }
 
-/// What a report says of the figures.
+/// The figures that come from a report.
 #[derive(Debug, Clone)]
 pub(super) struct Judgement {
     pub(super) certificate: Certificate,
@@ -105,7 +105,7 @@ impl Judgement {
 }
 
 impl Figures {
-    /// The same with the tenant of the run as a label.
+    /// The same figures with the tenant of the run as a label.
     #[must_use]
     pub fn of_tenant(mut self, tenant: Option<String>) -> Self {
         self.tenant = tenant;
@@ -168,7 +168,7 @@ impl Unit {
         }
     }
 
-    /// The unit by the codes of UCUM, as OpenTelemetry has it.
+    /// The unit in the codes of UCUM, as OpenTelemetry requires.
     #[must_use]
     pub fn ucum(self) -> &'static str {
         match self {
@@ -190,7 +190,7 @@ pub struct Family {
     pub help: Cow<'static, str>,
     /// Unit of the values.
     pub unit: Unit,
-    /// Names of the labels beside those of the run.
+    /// Names of the labels in addition to those of the run.
     pub labels: &'static [&'static str],
     /// Its points.
     pub points: Points,
@@ -239,7 +239,8 @@ impl Family {
     }
 }
 
-/// A point for each of all values, 1 for the one that holds; none without one.
+/// One point for each of all values: 1 for the current one, otherwise 0. No points if there is no
+/// current value.
 pub(super) fn choice<T: Copy + PartialEq>(
     label: &'static str,
     all: &[(T, &'static str)],

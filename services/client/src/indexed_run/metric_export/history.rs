@@ -14,13 +14,13 @@ use super::run_families::families;
 use crate::indexed_run::{Folded, IndexedRun};
 use crate::session::SessionError;
 
-/// Maximum number of instants, unless the caller names their distance.
+/// Maximum number of instants, unless the caller sets their interval.
 const INSTANTS_MAX: u64 = 1_000;
 /// Maximum size of the text in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 30;
 
 /// The samples of a run: by family, then by labels, each in the order of time, as OpenMetrics
-/// demands.
+/// requires.
 #[derive(Debug, Default)]
 struct Samples {
     families: Vec<FamilySamples>,
@@ -77,11 +77,12 @@ impl Samples {
 }
 
 impl IndexedRun {
-    /// Writes the figures of a run that started: at each multiple of `every_us` after the start,
-    /// which absent is as many ticks as give at most [`INSTANTS_MAX`] instants, and at its end.
+    /// Writes the figures of a run that has started: at each multiple of `every_us` after the
+    /// start, and at its end. Without `every_us` the interval is the number of ticks that gives at
+    /// most [`INSTANTS_MAX`] instants.
     ///
     /// # Errors
-    /// When the run never started or the text gets too long; or a fault of the bus.
+    /// When the run never started or the text becomes too long; or a fault of the bus.
     pub async fn open_metrics(&self, every_us: Option<u64>) -> Result<Vec<String>, SessionError> {
         let control = &self.now.control;
         let start = control.state.start.as_ref();
@@ -122,7 +123,7 @@ impl IndexedRun {
         Ok(written.pieces())
     }
 
-    /// Writes the run as it stood `us` after its start, with the deltas that are folded.
+    /// Writes the state of the run `us` after its start, from the deltas that are folded.
     fn sample(
         &self,
         folded: &Folded,
@@ -150,7 +151,7 @@ impl IndexedRun {
         Ok(())
     }
 
-    /// The end of the run, in µs after its start: its seal, or that of its last tick.
+    /// The end of the run, in µs after its start: its seal, or the end of its last tick.
     fn data_end_us(&self) -> u64 {
         let control = &self.now.control;
         let start = control.state.start.as_ref().map(|start| start.start_at);

@@ -1,4 +1,4 @@
-//! The families of earlier versions, by their names and in their units. New dashboards use the
+//! The families of earlier versions, with their names and units. New dashboards should use the
 //! others.
 
 use loadpilot_engine::report::cumulative::legacy::{LegacyFigures, LegacyTask};

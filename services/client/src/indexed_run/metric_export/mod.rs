@@ -1,18 +1,18 @@
-//! The figures of a run as messages of systems of metrics.
+//! The figures of a run as messages for metrics systems.
 //!
-//! A message has counters and histograms since the start of the run and gauges at one instant, so
-//! that one that is lost costs resolution and no count. Must never send anything.
+//! A message contains counters and histograms since the start of the run, and gauges at one
+//! instant: the loss of one message costs resolution and no count. Must never send anything.
 //!
 //! - `families`: counters, gauges and histograms with their labels
-//! - `run_families`: those in base units
-//! - `legacy_families`: those of earlier versions
-//! - `process_families`: those of a process that exports runs
+//! - `run_families`: families of a run in base units
+//! - `legacy_families`: families of earlier versions
+//! - `process_families`: families of a process that exports runs
 //! - `run_export`: the runs of a log that such a process exports
-//! - `exposition`: what Prometheus scrapes
+//! - `exposition`: the formats that Prometheus scrapes
 //! - `history`: a past run as a text of OpenMetrics
 //! - `reference`: all families as Markdown
 //! - `remote_write`: Prometheus remote write 1.0
-//! - `otlp`: OpenTelemetry's export of metrics
+//! - `otlp`: OpenTelemetry's protocol for metrics
 
 use loadpilot_engine::control::Control;
 use loadpilot_engine::report::cumulative::{Exported, Folded, run_figures};
@@ -45,7 +45,7 @@ pub use process_families::{
 pub use reference::reference;
 pub use run_export::{ExportedRuns, RunCounts};
 
-/// A system of metrics that messages are sent to.
+/// A metrics system that messages are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
     /// Prometheus remote write 1.0: protobuf, compressed with snappy.
@@ -55,8 +55,8 @@ pub enum System {
 }
 
 impl IndexedRun {
-    /// Writes what was read so far as the state at `now_us` µs since 1970. `exported` is kept from
-    /// one message of the run to the next. `None` before the start of the run.
+    /// Writes the data read so far as the state at `now_us` µs since 1970. `exported` carries the
+    /// state from one message of the run to the next. `None` before the start of the run.
     #[must_use]
     pub fn metrics(&self, system: System, exported: &mut Exported, now_us: u64) -> Option<Message> {
         self.now.control.state.start.as_ref()?;
@@ -67,8 +67,9 @@ impl IndexedRun {
         })
     }
 
-    /// The figures of what was read so far at `now_us` µs since 1970, by the exporter that serves
-    /// them. `exported` is kept from one call to the next. `None` before the run is created.
+    /// The figures of the data read so far at `now_us` µs since 1970, by the exporter that serves
+    /// them. `exported` carries the state from one call to the next. `None` before the run is
+    /// created.
     #[must_use]
     pub fn figures(
         &self,
@@ -80,7 +81,7 @@ impl IndexedRun {
     }
 }
 
-/// The figures of what is folded, with a control side of its own.
+/// The figures of the folded deltas, under the given control side.
 fn figures_of(
     folded: &indexed_run::Folded,
     control: &Control,

@@ -1,6 +1,6 @@
 //! OTLP 1.0, metrics: <https://opentelemetry.io/docs/specs/otlp/>.
 //!
-//! The types are the part of OpenTelemetry's `metrics.proto` that is written here.
+//! The message types contain only the part of OpenTelemetry's `metrics.proto` that is written here.
 
 use loadpilot_engine::report::cumulative::buckets::{BOUNDS_US, Buckets};
 use prost::Message as _;
@@ -69,7 +69,7 @@ struct Metric {
     description: String,
     #[prost(string, tag = "3")]
     unit: String,
-    /// One of this and the next ones.
+    /// One of this field and the following ones.
     #[prost(message, optional, tag = "5")]
     gauge: Option<Gauge>,
     #[prost(message, optional, tag = "7")]
@@ -102,7 +102,7 @@ struct NumberPoint {
     start_time_unix_nano: u64,
     #[prost(fixed64, tag = "3")]
     time_unix_nano: u64,
-    /// One of this and the next. Optional, so that a zero is written.
+    /// One of this field and the next one. Optional, so that a zero is written.
     #[prost(double, optional, tag = "4")]
     as_double: Option<f64>,
     #[prost(sfixed64, optional, tag = "6")]
@@ -149,16 +149,17 @@ struct PartialSuccess {
     error_message: String,
 }
 
-/// What a server says that it did not take of a message.
+/// The data points of a message that a server rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
     /// Number of data points.
     pub points: u64,
-    /// Its words.
+    /// The server's reason.
     pub why: String,
 }
 
-/// Reads the body of a successful response; `None` when all was taken, or it is not readable.
+/// Reads the body of a successful response; `None` when all points were accepted, or the body is
+/// not readable.
 #[must_use]
 pub fn rejected(body: &[u8]) -> Option<Rejected> {
     let partial = ExportResponse::decode(body).ok()?.partial_success?;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::families::{Family, Labels, Points, Unit, count};
 use super::run_export::RunCounts;
 
-/// What a gateway knows of itself.
+/// The figures of a gateway about itself.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayProcess {
@@ -17,15 +17,15 @@ pub struct GatewayProcess {
     pub requests: Vec<(String, u16, u64)>,
     /// Number of requests without a valid key that were above the limit of their address.
     pub unauthenticated_limited: u64,
-    /// The logs that it shows.
+    /// The logs that the gateway shows.
     pub logs: Vec<GatewayLog>,
 }
 
-/// What a gateway knows of the log of one tenant.
+/// The figures of a gateway about the log of one tenant.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayLog {
-    /// The tenant, where the gateway shows several.
+    /// The tenant, if the gateway shows several.
     pub tenant: Option<String>,
     /// Number of requests that were above the limit of the tenant.
     pub limited: u64,
@@ -150,7 +150,7 @@ impl GatewayLog {
         tenant.into_iter().collect()
     }
 
-    /// The counter of requests above the limit, with an empty label where there is one tenant.
+    /// The counter of requests above the limit; its label is empty if there is one tenant.
     fn limited(&self) -> (Labels, u64) {
         let tenant = self.tenant.clone().unwrap_or_default();
         (vec![("tenant", tenant)], self.limited)
@@ -170,7 +170,7 @@ pub fn coordinator_families(counts: &RunCounts) -> Vec<Family> {
     }])
 }
 
-/// Runs of one log by what is exported of them.
+/// Number of runs of one log, by whether they are exported.
 struct LogRuns {
     labels: Labels,
     by_state: Vec<(String, u64)>,

@@ -78,7 +78,7 @@ fn section(title: &str, families: &[Family], page: &mut String) {
     }
 }
 
-/// A run without figures: its families are all that is used.
+/// A run without figures: only its families are used.
 fn no_figures() -> Figures {
     Figures {
         run: String::new(),

@@ -1,5 +1,5 @@
-//! The runs of a log whose figures a long-lived process exports: those that are open or ended a
-//! short while ago, up to a number.
+//! The runs of a log whose figures a long-lived process exports: runs that are open or ended a
+//! short while ago, up to a maximum number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -13,16 +13,16 @@ use crate::indexed_run::{IndexedRun, LogState};
 use crate::run_list::ListedRun;
 use crate::session::{Session, SessionError};
 
-/// Time in µs that a run is exported after its end: Prometheus looks back so far.
+/// Time in µs for which a run is exported after its end: Prometheus looks back as far as that.
 const ENDED_US: u64 = 300_000_000;
-/// Maximum number of runs: the newest ones.
+/// Maximum number of exported runs: the newest ones.
 const RUNS_MAX: usize = 20;
-/// Minimum interval between two readings of the log.
+/// Minimum interval between two reads of the log.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Minimum interval, too, as a multiple of the time that the last one took: 5 % of a core.
+/// The same, as a multiple of the duration of the last read: at most 5 % of a core.
 const BUSY_FACTOR: u32 = 20;
 
-/// Runs by what is exported of them.
+/// Number of runs, by whether they are exported.
 #[derive(Debug, Clone, Default)]
 pub struct RunCounts {
     /// Number of runs in the log by state.
@@ -53,10 +53,10 @@ struct OneRun {
 }
 
 impl ExportedRuns {
-    /// Reads what is new, unless that was done a short while ago.
+    /// Reads new records, unless that was done a short while ago.
     ///
     /// # Errors
-    /// A fault of the bus; what was read stays.
+    /// A fault of the bus; the records read before stay.
     pub async fn refresh(&mut self, session: &Session, now: Timestamp) -> Result<(), SessionError> {
         let begun = Instant::now();
         if self.next_at.is_some_and(|next_at| begun < next_at) {
@@ -102,12 +102,12 @@ impl ExportedRuns {
         shown
     }
 
-    /// The figures of the runs as they were read last.
+    /// The figures of the runs at the last read.
     pub fn figures(&self) -> impl Iterator<Item = &Figures> {
         self.runs.values().filter_map(|run| run.figures.as_ref())
     }
 
-    /// Runs by what is exported of them.
+    /// Number of runs, by whether they are exported.
     #[must_use]
     pub fn counts(&self) -> &RunCounts {
         &self.counts
@@ -126,7 +126,7 @@ impl OneRun {
                 indexed.refresh().await?;
                 indexed
             }
-            // It was read to its end.
+            // Its log was read to the end.
             None if self.figures.is_some() => return Ok(()),
             None => self.indexed.insert(session.read(run, None).await?),
         };

@@ -8,7 +8,7 @@ use loadpilot_events::units::Timestamp;
 use super::families::{Family, Figures, Judged, Labels, Points, Unit, choice, count, seconds};
 use super::legacy_families;
 
-/// Maximum number of characters of an event in words.
+/// Maximum number of characters of an event's description.
 const DETAIL_CHARS_MAX: usize = 200;
 /// Labels of a call.
 const CALL: &[&str] = &["task", "call"];
@@ -52,7 +52,7 @@ pub(super) fn families(figures: &Figures) -> Vec<Family> {
     all
 }
 
-/// Those in base units.
+/// The families in base units.
 pub(super) fn base_families(figures: &Figures) -> Vec<Family> {
     let totals = &figures.figures.totals;
     let mut all = calls(totals);
