@@ -1,4 +1,4 @@
-//! Replies to agents outside the loop: clock samples, from a task of their own so that nothing
+//! Replies to agents outside of the loop: clock samples, from a task of their own so that nothing
 //! delays them, and the secrets of runs. The value of a secret is never logged.
 
 use bytes::Bytes;
@@ -10,7 +10,8 @@ use tokio::time::sleep;
 
 use crate::clock::Clock;
 
-/// Maximum number of attempts to shred the secrets of a run; then their time to live ends them.
+/// Maximum number of attempts to shred the secrets of a run; afterwards their time to live removes
+/// them.
 const SHRED_TRIES_MAX: u32 = 5;
 
 /// Delay after the first failed attempt; it doubles.
@@ -31,7 +32,7 @@ pub(crate) async fn clock_samples(bus: Bus, mut requests: Subscription, clock: C
     }
 }
 
-/// Sends the secrets of a run to a holder that requested them. When the bucket cannot be read no
+/// Sends the secrets of a run to a holder that requested them. If the bucket cannot be read, no
 /// reply is sent, and the agent retries.
 pub(crate) async fn send_secrets(bus: &Bus, subjects: &Subjects, run: &RunId, reply: &str) {
     let sent = match bus.kv_get(&subjects.secret_key(run)).await {

@@ -1,4 +1,4 @@
-//! Appends one decision and finds its outcome. It never retries: after any other outcome than
+//! Appends one decision and determines its outcome. It never retries: after any outcome except
 //! success the run is folded and decided again.
 
 use std::fmt;
@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 
 use crate::clock::Clock;
 
-/// Maximum age of a decision in µs when it is sent. An older one is dropped: the process was frozen
-/// and the instants in the decision are out of date.
+/// Maximum age of a decision in µs when it is sent. An older decision is dropped: the process was
+/// frozen, and the instants in the decision are out of date.
 const PENDING_APPEND_US_MAX: u64 = 1_000_000;
 
 /// A decision to be appended.
@@ -28,7 +28,7 @@ pub struct PendingAppend<D = Decision> {
     pub subject: String,
     /// The last folded sequence of this subject; 0 before any.
     pub expected: u64,
-    /// Sequence of the control event that precedes it in the news for agents.
+    /// Sequence of the control event before it in the news for agents.
     pub previous_seq: u64,
     /// Time of the decision.
     pub at: Timestamp,
@@ -62,7 +62,7 @@ pub enum Outcome {
     },
     /// Another coordinator was first, or may have been: the log has to be read.
     Lost,
-    /// The log does not hold it. (If it is stored late after all, the next append loses.)
+    /// The log does not contain it. (If it is stored late nevertheless, the next append loses.)
     NotStored,
     /// The log has no room for it.
     Full,
@@ -131,7 +131,8 @@ pub(crate) async fn append<D: Clone + Serialize + DeserializeOwned>(
     (outcome, stored)
 }
 
-/// Finds the outcome of an append without an acknowledgement. Other events may already follow it.
+/// Determines the outcome of an append without an acknowledgement. Other events may follow it
+/// already.
 async fn look_for<D: DeserializeOwned>(
     bus: &Bus,
     pending: &PendingAppend<D>,

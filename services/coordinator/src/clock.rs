@@ -1,7 +1,8 @@
-//! The clock of runs, as a parameter: tests set it, the program measures the log server's.
+//! The clock of runs, as a parameter: tests set it, the program measures the clock of the log
+//! server.
 //!
-//! Several coordinators decide about one run and give its agents the time, so all of them use the
-//! clock of the server that leads the control stream. A measurement is carried on with the time
+//! Several coordinators decide about one run and send its agents the time, so all of them use the
+//! clock of the server that leads the control stream. A measurement is extrapolated with the time
 //! since this machine's boot, which cannot be set: a change of a wall clock must not end or restart
 //! a run. The clock is measured again only while no run is open.
 
@@ -70,7 +71,7 @@ impl Clock {
         Self(Arc::new(Source::Function(Box::new(tell))))
     }
 
-    /// Now.
+    /// The current time of this clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &*self.0 {
@@ -98,7 +99,7 @@ impl Clock {
         }
     }
 
-    /// Continues with a measurement. To be called only while no run is open.
+    /// Continues with a new measurement. To be called only while no run is open.
     pub(crate) fn set(&self, measured: &ClockMeasurement) {
         if let Source::Steady(known) = &*self.0 {
             *known.lock().unwrap_or_else(PoisonError::into_inner) = *measured;
@@ -112,7 +113,7 @@ fn boot_at_us() -> u64 {
     since_us.saturating_sub(since_boot_us())
 }
 
-/// Time since boot in µs, including time asleep, so that a sleep is noticed.
+/// Time since boot in µs, including time in suspend, so that a suspend is noticed.
 #[cfg(target_os = "linux")]
 fn since_boot_us() -> u64 {
     let mut spec = libc::timespec {
@@ -126,7 +127,7 @@ fn since_boot_us() -> u64 {
     secs * 1_000_000 + nanos / 1_000
 }
 
-/// Time since the first call in µs; time asleep may be absent.
+/// Time since the first call in µs; time in suspend may be missing.
 #[cfg(not(target_os = "linux"))]
 fn since_boot_us() -> u64 {
     use std::sync::LazyLock;
@@ -156,7 +157,7 @@ mod tests {
         assert!(clock.now() <= clock.now());
     }
 
-    /// Broken if a coordinator with a wrong wall clock gives agents that time.
+    /// Broken if a coordinator with a wrong wall clock sends agents that time.
     #[test]
     fn it_goes_on_as_measured() {
         let clock = Clock::system();

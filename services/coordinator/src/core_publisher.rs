@@ -1,5 +1,5 @@
-//! Publishes core messages in order, without blocking the loop. A message may be lost: the next
-//! heartbeat's reply makes up for it.
+//! Publishes core messages in order, without blocking the loop. A message may be lost; the next
+//! reply to a heartbeat then contains its content.
 
 use bytes::Bytes;
 use loadpilot_bus::Bus;
@@ -14,7 +14,8 @@ const QUEUED_MAX: usize = 1_024;
 pub(crate) struct CorePublisher(mpsc::Sender<(String, Bytes)>);
 
 impl CorePublisher {
-    /// A publisher, and the task that sends, which ends when the publisher is dropped.
+    /// A publisher, and the task that sends its messages; the task ends when the publisher is
+    /// dropped.
     pub(crate) fn new(bus: Bus) -> (Self, impl Future<Output = ()>) {
         let (sender, mut queued) = mpsc::channel::<(String, Bytes)>(QUEUED_MAX);
         let send = async move {

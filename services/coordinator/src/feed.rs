@@ -6,11 +6,11 @@ use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::wire::heartbeat::News;
 use loadpilot_events::{AgentId, Envelope, RunId, TenantId};
 
-/// Maximum number of bytes of events in one reply, so that it fits a message of 1 MiB; the first
-/// event is always sent.
+/// Maximum number of bytes of events in one reply, so that it fits into a message of 1 MiB; the
+/// first event is always sent.
 const NEWS_BYTES_MAX: usize = 768 * 1024;
 
-/// Number of bytes, at most, that run, sequences and commas add to an event in a reply.
+/// Maximum number of bytes that run, sequences and commas add to an event in a reply.
 const FRAME_BYTES: usize = 256;
 
 /// The control events of one run, oldest first.
@@ -26,8 +26,8 @@ pub(crate) struct Item {
 }
 
 impl NewsFeed {
-    /// Adds the event stored at `seq`, `bytes` long, of a run and, unless it is the agents' own,
-    /// its tenant.
+    /// Adds the event of a run stored at `seq`, `bytes` long, and the run's tenant unless it is the
+    /// agents' own.
     pub(crate) fn push(
         &mut self,
         (run, tenant): (&RunId, Option<TenantId>),
@@ -66,8 +66,8 @@ impl NewsFeed {
     }
 }
 
-/// Number of bytes of an event in a reply; `stored` is its number in the log, where the plan of a
-/// run is in the request.
+/// Number of bytes of an event in a reply. `stored` is the event's size in the log, where the plan
+/// of a run is stored with its request.
 pub(crate) fn bytes(event: &Envelope<Decision>, stored: usize) -> usize {
     match event.event {
         Decision::RunCreated(_) => {
@@ -93,8 +93,8 @@ fn personal(news: &News, agent: &AgentId) -> News {
     }
 }
 
-/// As much of `lacking` as fits one reply to `agent`, oldest first, and whether there is more.
-/// It is cut by sequence, so that the events of each run have no gap.
+/// As many of the events in `lacking` as fit into one reply to `agent`, oldest first, and whether
+/// there are more. They are cut by sequence, so that the events of each run have no gap.
 pub(crate) fn fit(mut lacking: Vec<&Item>, agent: &AgentId) -> (Vec<News>, bool) {
     lacking.sort_unstable_by_key(|item| item.news.seq);
     let mut bytes = 0;

@@ -1,5 +1,5 @@
-//! The runs that are over. Of the newest ones their events stay in memory, so that an agent that is
-//! behind receives the end of its run; of the others only their ids.
+//! The runs that are over. For the newest runs the events stay in memory, so that an agent that is
+//! behind receives the end of its run; for the others only their ids.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

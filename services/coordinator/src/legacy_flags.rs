@@ -1,5 +1,6 @@
 //! Flags of another product's coordinator that scripts may still use, each with its replacement.
-//! Such a flag is always an error: acting on some of them would do half of what the script needs.
+//! Such a flag is always an error: honouring some of them would do only half of what the script
+//! needs.
 
 use loadpilot_events::refusal::Problem;
 
@@ -41,8 +42,8 @@ pub(crate) fn problems(args: &[String]) -> Vec<Problem> {
 mod tests {
     use super::*;
 
-    /// Broken if such a flag is only reported as unknown, or is confused with another one that has
-    /// the same beginning.
+    /// Broken if such a flag is only reported as unknown, or is confused with another flag that
+    /// begins with the same letters.
     #[test]
     fn each_flag_is_reported_with_its_replacement() {
         let args = [

@@ -7,15 +7,15 @@ use loadpilot_engine::control::decide::{LastSeen, Observations};
 use loadpilot_events::wire::heartbeat::AgentBeat;
 use loadpilot_events::{AgentId, Holder, OwnerId, TenantId, Timestamp};
 
-/// Time without a heartbeat in µs after which a process or owner is forgotten; its loss is decided
-/// long before.
+/// Time without a heartbeat in µs after which a process or owner is forgotten; by then its loss has
+/// long been decided.
 const FORGET_AFTER_US: u64 = 600_000_000;
 
 /// Maximum number of processes, and of owners of a tenant; heartbeats of further ones are ignored.
 const LIVE_MAX: usize = 65_536;
 
-/// Records a heartbeat of a process of `agent`; returns whether it may change a decision. A known
-/// process whose heartbeat is in time only postpones deadlines.
+/// Records a heartbeat of a process of `agent`; returns whether it may change a decision. A
+/// heartbeat in time of a known process only postpones deadlines.
 pub(crate) fn note_agent(
     observations: &mut Observations,
     agent: AgentId,
@@ -62,7 +62,7 @@ pub(crate) fn note_agent(
     true
 }
 
-/// Number of agents that were heard less than `lost_us` before `now`.
+/// Number of agents whose last heartbeat came less than `lost_us` before `now`.
 pub(crate) fn agents_alive(observations: &Observations, lost_us: u64, now: Timestamp) -> u32 {
     let processes = observations.agents.iter();
     let alive = processes.filter(|(_, seen)| now < seen.at.plus_us(lost_us));
@@ -86,8 +86,8 @@ pub(crate) fn note_owner(
     }
 }
 
-/// Starts to listen anew: silence before `now` proves nothing, and after a clock was set back no
-/// heartbeat is in the future.
+/// Starts to listen again: silence before `now` proves nothing. After a clock was set back, no
+/// recorded heartbeat lies in the future.
 pub(crate) fn begin(
     observations: &mut Observations,
     owners: &mut BTreeMap<TenantId, BTreeMap<OwnerId, Timestamp>>,

@@ -1,5 +1,6 @@
-//! Detects that this process did not run or that its clock jumped: it has not listened then, and
-//! the silence of agents proves nothing. Pure; the loop calls it before each decision.
+//! Detects that this process was suspended or that its clock jumped. It received no heartbeats
+//! meanwhile, so the silence of agents proves nothing. Pure; the loop calls it before each
+//! decision.
 
 use std::time::Duration;
 
@@ -24,9 +25,9 @@ impl PauseDetector {
         Self { mono, wall }
     }
 
-    /// Whether the process paused or its clock jumped since the last round. The wall clock counts
-    /// too: it goes on during sleep, when the monotonic clock stands still, and setting it makes
-    /// earlier times useless.
+    /// Whether the process paused or its clock jumped since the last round. The wall clock counts,
+    /// too: it continues during a suspend, when the monotonic clock stands still, and setting it
+    /// invalidates earlier times.
     pub(crate) fn paused(&mut self, mono: Instant, wall: Timestamp) -> bool {
         let ran = mono.saturating_duration_since(self.mono);
         let wall_us = wall.0.abs_diff(self.wall.0);

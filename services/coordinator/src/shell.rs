@@ -188,7 +188,7 @@ impl Shell {
                 self.send(effect);
             }
             // Not after each heartbeat: counting all agents each time would be quadratic in their
-            // number, and the next pulse is soon enough.
+            // number, and the next pulse comes soon enough.
             if std::mem::take(&mut is_status_stale) {
                 self.io.status.set(self.coordinator.facts(now));
             }
@@ -237,8 +237,8 @@ impl Shell {
         }
     }
 
-    /// The identity of a sender comes from the subject; the payload only names the process. Agents
-    /// serve all tenants on subjects of their own one only.
+    /// The subject gives the identity of the sender; the payload only names the process. Agents
+    /// serve all tenants, on subjects of their own tenant only.
     fn on_heartbeat(&mut self, message: &Message) {
         let received_at = self.io.clock.now();
         let subjects = &self.io.settings.subjects;
@@ -404,7 +404,8 @@ impl Shell {
             Completion::Clock(Ok(measured)) if self.coordinator.is_idle() => {
                 self.io.clock.set(&measured);
             }
-            // A run was opened meanwhile, or the server is away: the next measurement counts.
+            // A run was opened meanwhile, or the server is away: the next measurement is used
+            // instead.
             Completion::Clock(_) => {}
         }
     }
@@ -416,9 +417,9 @@ async fn last_seq(bus: &Bus, subject: &str) -> Result<u64, Fault> {
     last.map(|last| last.map_or(0, |stored| stored.seq))
 }
 
-/// Whether a decision is published to all agents at once. One that names many holders reaches each
-/// agent with its next heartbeat's reply, reduced to its own part: published whole, its bytes would
-/// be quadratic in the number of agents.
+/// Whether a decision is published to all agents at once. A decision that names many holders
+/// reaches each agent with the reply to its next heartbeat, reduced to the agent's own part:
+/// published completely, its bytes would be quadratic in the number of agents.
 fn is_live(decision: &Decision) -> bool {
     let named = match decision {
         Decision::ShardsAssigned(assigned) => assigned.holdings.len(),

@@ -27,7 +27,7 @@ const INFRASTRUCTURE: i32 = 4;
 /// Runs a coordinator until SIGTERM or SIGINT. Returns the exit code: 0 after a signal, 2 for an
 /// invalid configuration (0 for the help text), 4 when NATS cannot be used.
 ///
-/// The first of `args` is the program's name; `commit` is what `--version` says.
+/// The first of `args` is the program's name; `commit` is the commit that `--version` prints.
 pub fn main_from(args: impl Iterator<Item = String>, commit: Option<&str>) -> i32 {
     let config = match Config::read(args, |name| std::env::var(name).ok()) {
         Ok(config) => config,
@@ -101,7 +101,7 @@ async fn coordinate(config: Config) -> Result<(), String> {
         () = shutdown => Ok(()),
     };
     if let Some(interface) = interface {
-        // Decisions go on meanwhile: runs of HTTP callers are stopped by decisions.
+        // Decisions continue meanwhile: the runs of HTTP callers are stopped by decisions.
         tokio::select! {
             () = interface.end() => {}
             _ = coordinating, if result.is_ok() => {}

@@ -1,5 +1,5 @@
-//! The configuration: read once from flags and environment, before anything opens. An invalid one
-//! lists all problems. No message contains the token.
+//! The configuration: read once from flags and environment, before anything opens. An invalid
+//! configuration lists all problems. No message contains the token.
 
 use clap::Parser;
 use loadpilot_bus::{InvalidSetting, Limits, NatsFlags, Options};
@@ -16,9 +16,9 @@ use crate::http::{HttpArgs, HttpConfig};
 use crate::legacy_flags;
 use crate::tenants;
 
-/// Variable with the targets that agents open, where no flag names one.
+/// Variable with the targets that agents allow, if no flag names one.
 const TARGETS_VARIABLE: &str = "COORDINATOR_ALLOW_TARGET";
-/// Variable with the storage of the log, where no flag names it.
+/// Variable with the storage of the log, if no flag sets it.
 const STORAGE_VARIABLE: &str = "COORDINATOR_LOG_STORAGE";
 /// Minimum storage of the log in bytes: its smallest part then has room for some secrets.
 const STORAGE_MIN: u64 = 128 << 20;
@@ -132,7 +132,7 @@ impl Settings {
         self.policy.tenants.is_some()
     }
 
-    /// The tenants, where their runs are admitted before they are created.
+    /// The tenants, if their runs are admitted before they are created.
     pub(crate) fn admits(&self) -> Option<&Tenants> {
         let tenants = self.policy.tenants.as_ref();
         tenants.filter(|tenants| tenants.limits_admission())
@@ -181,7 +181,8 @@ impl Config {
             None
         });
         let policy = Policy {
-            // The code of one tenant would have the credentials by which agents serve all.
+            // A tenant's code would have access to the credentials with which agents serve all
+            // tenants.
             compiled_only: args.compiled_only || tenants.is_some(),
             tenants,
             targets: targets(&args, &env, &mut problems),

@@ -25,11 +25,11 @@ use crate::http::Facts;
 use crate::liveness;
 use crate::run_state::{Effect, LogPresence, OpenRun};
 
-/// Maximum delay in µs from a heartbeat that may change a decision to that decision. Heartbeats
-/// that come meanwhile share it: a whole fleet that starts at once costs one decision.
+/// Maximum delay in µs between a heartbeat that may change a decision and that decision. Heartbeats
+/// that arrive meanwhile share it: when a whole fleet starts at once, that costs one decision.
 const HEARTBEAT_BATCH_US: u64 = 20_000;
 
-/// A record of the log that cannot be read. A report lists it; the coordinator skips it.
+/// A record of the log that cannot be read. A report lists it, and the coordinator skips it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{subject} at {seq} cannot be read: {reason}")]
 pub struct Poison {
@@ -49,14 +49,14 @@ pub struct Coordinator {
     /// When each owner was last seen, by the tenant on whose subject its heartbeat came.
     owners: BTreeMap<TenantId, BTreeMap<OwnerId, Timestamp>>,
     open_runs: BTreeMap<RunId, OpenRun>,
-    /// Where runs are admitted before they are created.
+    /// The admission of runs before they are created; `None` in a fleet without it.
     admission: Option<AdmissionQueue>,
     finished: Finished,
     caught_up: bool,
     linked: bool,
     /// Effects that are due without a decision.
     ready: Vec<Effect>,
-    /// Runs that ended before the log was read to its end, and whose secrets may still exist.
+    /// Runs that ended before the log was read to its end; their secrets may still exist.
     unshredded: BTreeSet<(TenantId, RunId)>,
 }
 
@@ -123,7 +123,7 @@ impl Coordinator {
         }
         let parsed = Parsed::from_payload(&place.kind, payload).map_err(poison);
         if matches!(place.kind, Kind::Ctl) {
-            // An unreadable event counts as well: the next append is expected after it.
+            // An unreadable event counts, too: the next append is expected after it.
             let open_run = self.open_runs.entry(place.run.clone()).or_insert_with(|| {
                 let at = parsed.as_ref().map(|parsed| parsed.record().0);
                 OpenRun::new(place.tenant.clone(), at.unwrap_or_default())
@@ -139,7 +139,7 @@ impl Coordinator {
         }
         let open_run = match (&parsed, self.open_runs.get_mut(&place.run)) {
             (_, Some(open_run)) => open_run,
-            // A run that was removed may have left facts; without a decision they mean nothing.
+            // A run that was removed may have left facts; without a decision they have no meaning.
             (Parsed::Fact(..), None) => return Ok(()),
             (_, None) => self
                 .open_runs
@@ -176,7 +176,7 @@ impl Coordinator {
                 !is_spared && before.is_some_and(|instant| open_run.requested_at < instant);
             open_run.changed();
         }
-        // The coordinator that ended these may have died before it shredded their secrets.
+        // The coordinator that ended these runs may have died before it shredded their secrets.
         let unshredded = std::mem::take(&mut self.unshredded).into_iter();
         let recent = unshredded.filter(|(_, run)| self.finished.feed(run).is_some());
         self.ready
@@ -256,8 +256,8 @@ impl Coordinator {
         holdings.is_some_and(|held| held.iter().any(|one| one.holder.agent == *agent))
     }
 
-    /// Starts to listen anew at `now`, after the process was frozen, the clock was set, or the link
-    /// was down.
+    /// Starts to listen again at `now`, after the process was frozen, the clock was set, or the
+    /// link was down.
     pub fn listen_again(&mut self, now: Timestamp) {
         liveness::begin(&mut self.observations, &mut self.owners, now);
         self.open_runs
@@ -288,7 +288,7 @@ impl Coordinator {
             let agents = liveness::agents_alive(&self.observations, lost_us, now);
             let home = &self.settings.subjects;
             effects.extend(admission.next(&mut self.open_runs, tenants, home, agents, now));
-            // Runs that wait have learned their places.
+            // The admission has changed the waiting runs: each of them now knows its place.
             effects.extend(self.next_of_runs(now));
         }
         effects

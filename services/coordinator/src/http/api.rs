@@ -13,9 +13,9 @@ use super::config::Token;
 use super::error::HttpError;
 use super::status::Status;
 
-/// Maximum number of bodies that are read at a time: each is held in memory.
+/// Maximum number of bodies that are read at the same time: each is held in memory.
 pub(super) const BODIES_MAX: usize = 8;
-/// Maximum number of runs that are followed at a time.
+/// Maximum number of runs that are followed at the same time.
 pub(super) const FOLLOWED_MAX: usize = 64;
 
 /// Shared state of the routes.

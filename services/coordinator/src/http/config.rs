@@ -14,7 +14,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Variable with the token, where no flag names a file.
+/// Variable with the token, if no flag names a file.
 const TOKEN_VARIABLE: &str = "LOADPILOT_COORDINATOR_TOKEN";
 /// Minimum characters of a token, on loopback too.
 const TOKEN_CHARS_MIN: usize = 16;

@@ -1,5 +1,5 @@
-//! The stream of `POST /run`: a line of JSON a second, for as long as the caller reads. The end of
-//! the connection stops the run. Must never buffer lines for a slow caller.
+//! The stream of `POST /run`: one line of JSON per second, for as long as the caller reads. The end
+//! of the connection stops the run. Must never buffer lines for a slow caller.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -76,8 +76,8 @@ async fn request_stop(session: &Session, run: &RunId, by: &str) {
     }
 }
 
-/// Answers with the stream of a run. Without `events` the answer begins when agents have the run:
-/// until then the run may be refused, which is an answer of its own.
+/// Answers with the stream of a run. Without `events` the answer begins only when agents have the
+/// run: until then the run may be refused, which has an answer of its own.
 pub(super) async fn answer(
     api: Api,
     attached: Attached,

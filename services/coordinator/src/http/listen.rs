@@ -1,5 +1,5 @@
 //! Accepts connections, with a limit on their number and timeouts for silent ones. HTTP/1.1, over
-//! TLS where there is a certificate.
+//! TLS if there is a certificate.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use tokio_rustls::rustls::ServerConfig;
 const CONNECTIONS_MAX: usize = 256;
 /// Timeout for a TLS handshake, and for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Timeout for TCP acknowledgements of the caller; then the kernel closes the connection.
+/// Timeout for TCP acknowledgements of the caller; afterwards the kernel closes the connection.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum bytes that one connection buffers of its requests.
+/// Maximum bytes of its requests that one connection buffers.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 /// Pause after a failed accept: most likely no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

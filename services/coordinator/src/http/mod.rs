@@ -1,8 +1,8 @@
 //! Runs over HTTP: the caller posts a plan and reads snapshots as lines of JSON (ADR 0034).
 //!
 //! The interface submits runs to the log, as the command line does ([`loadpilot_client`]). It has a
-//! thread and a connection to NATS of its own, so that it cannot delay decisions. It must never
-//! decide anything, nor hold state that is not in the log.
+//! thread and a NATS connection of its own, so that it cannot delay decisions. It must never make a
+//! decision, nor hold state that is not in the log.
 
 mod api;
 mod config;

@@ -68,7 +68,7 @@ async fn ready(State(api): State<Api>) -> Result<&'static str, HttpError> {
     }
 }
 
-/// Metrics of this process and, with `--export-runs`, of the runs of the log.
+/// Metrics of this process and, with `--export-runs`, of the runs in the log.
 async fn metrics(State(api): State<Api>, headers: HeaderMap) -> Response {
     let accept = headers.get_all(header::ACCEPT).iter();
     let accept: Vec<&str> = accept.filter_map(|value| value.to_str().ok()).collect();
@@ -78,7 +78,7 @@ async fn metrics(State(api): State<Api>, headers: HeaderMap) -> Response {
         None => exposition(format, &[], families),
         Some(runs) => {
             let mut runs = runs.lock().await;
-            // Without NATS the figures of the last reading are shown, and nats_up is 0.
+            // Without NATS, the figures of the last read are shown, and nats_up is 0.
             if let Err(error) = runs.refresh(&api.session(), now()).await {
                 tracing::warn!(%error, "runs cannot be read for /metrics");
             }
@@ -178,7 +178,7 @@ async fn stop(State(api): State<Api>, Path(run): Path<String>) -> Result<Respons
 async fn halt(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, HttpError> {
     let (session, run) = api.known_run(&run).await?;
     session.halt(&run).await?;
-    // The kill switch is no event: this request stores its author.
+    // The kill switch is not stored as an event; this request stores its author.
     session.stop(&run, BY_HALT).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
 }
@@ -195,7 +195,7 @@ mod tests {
     use super::super::status::{Facts, Status};
     use super::*;
 
-    /// The interface of a coordinator that follows as many runs as it can.
+    /// The interface of a coordinator that already follows its maximum number of runs.
     async fn busy_api() -> Api {
         let bus = Bus::memory();
         bus.open_log().await.expect("streams");
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// Broken if a run that no caller follows is refused since others are followed.
+    /// Broken if a run that no caller follows is refused because others are followed.
     #[tokio::test]
     async fn a_detached_run_needs_no_room_to_follow_it() {
         let api = busy_api().await;

@@ -1,5 +1,5 @@
-//! Readiness and metrics of this coordinator, none of a single run. Must never contain an input of
-//! a decision, nor a label with unbounded values.
+//! Readiness and metrics of this coordinator; none of them is about a single run. Must never
+//! contain an input of a decision, nor a label with unbounded values.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ pub(crate) struct Facts {
     pub(crate) runs_open: usize,
     /// Number of agent processes with a recent heartbeat.
     pub(crate) agents_heard: usize,
-    /// Number of agents that open runs request, but those that wait for the end of another run.
+    /// Number of agents that open runs request, except runs that wait for the end of another run.
     pub(crate) agents_wanted: usize,
 }
 
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// Broken if the page of all metrics lags behind what is exported.
+    /// Broken if the page of all metrics lacks an exported metric.
     #[test]
     fn the_reference_is_fresh() {
         let committed = include_str!("../../../../docs/reference/metrics.md");

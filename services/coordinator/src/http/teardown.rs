@@ -84,7 +84,7 @@ struct FinishForm {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ArchiveQuery {
-    /// The states that the setup produced, instead of the scenario's files.
+    /// Selects the states that the setup produced, instead of the scenario's files.
     #[serde(default)]
     states: bool,
 }

@@ -1,6 +1,6 @@
-//! The file that names the tenants of a shared fleet: TOML with a table `[tenants.NAME]` for each,
-//! and a table `[fleet]` for what holds for all.
-//! It is read once, at the start. Errors name file, table, key, value and rule.
+//! The file that names the tenants of a shared fleet: TOML with a table `[tenants.NAME]` for each
+//! tenant, and a table `[fleet]` for the settings of all. It is read once, at the start. Errors
+//! name file, table, key, value and rule.
 //!
 //! - `ownership_key`: the file with the key of ownership tokens
 //! - `value`: the values of the keys
@@ -45,7 +45,7 @@ const KEYS: [&str; 13] = [
     "max_runs_per_day",
     "weight",
     "priority",
-    // For `loadpilot admin nats-config` only, which checks it: one file describes the tenants.
+    // Used only by `loadpilot admin nats-config`, which checks it: one file describes the tenants.
     "max_stored",
 ];
 
@@ -121,7 +121,7 @@ fn parse(file: &str, text: &str) -> Result<Tenants, Vec<Problem>> {
     }
 }
 
-/// What holds for all tenants.
+/// The settings that apply to all tenants.
 #[derive(Debug, Default)]
 struct Fleet {
     max_runs_per_agent: Option<u32>,
@@ -190,7 +190,7 @@ fn tenant(file: &str, name: &str, value: &Value) -> Result<(TenantId, TenantRule
     }
 }
 
-/// Sets one limit, or the rank among tenants; unknown keys are reported elsewhere.
+/// Sets one limit, or the priority among tenants; unknown keys are reported elsewhere.
 fn limit(rules: &mut TenantRules, field: &str, key: &str, value: &Value) -> Result<(), Problem> {
     let TenantRules {
         quotas,
@@ -231,7 +231,8 @@ fn unknown_keys(place: &str, table: &Table, known: &[&str]) -> Vec<Problem> {
     unknown.map(problem).collect()
 }
 
-/// Number of letters to insert, remove or replace that make one word of the other.
+/// Edit distance: the number of letters to insert, remove or replace that turn one word into the
+/// other.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (place, letter) in one.bytes().enumerate() {

@@ -12,7 +12,8 @@ const FILE_BYTES_MAX: u64 = 2 * KEY_BYTES_MAX as u64;
 /// Reads the key in the file at `path`.
 ///
 /// # Errors
-/// The file, at `field`: it is absent, too long, or others may read it, or the key is too short.
+/// The problem, at `field`: the file is absent, too long or readable by others, or the key is too
+/// short.
 pub fn read(field: &str, path: &Path) -> Result<OwnershipKey, Problem> {
     let problem = |rule: &str| Problem::new(field, rule, path.display());
     let unreadable =
