@@ -34,7 +34,7 @@ static LOOP_USER: Interned = Interned::new("loadpilot.play.loop", "LoopUser");
 pub(super) struct EventLoop {
     event_loop: Py<PyAny>,
     /// Notified when the loop has work: a user began a part on it, or an operation completed.
-    stirred: Rc<Notify>,
+    wakeup: Rc<Notify>,
     /// Message about code that blocked the other users, reported with the next part that ends.
     blocked: Rc<Cell<Option<String>>>,
 }
@@ -43,7 +43,7 @@ impl EventLoop {
     pub(super) fn new(event_loop: Py<PyAny>) -> Self {
         Self {
             event_loop,
-            stirred: Rc::default(),
+            wakeup: Rc::default(),
             blocked: Rc::default(),
         }
     }
@@ -55,7 +55,7 @@ impl EventLoop {
         client.bind(py).borrow().ask_on_loop.replace(Some(ask));
         Ok(LoopUser {
             user: user.unbind(),
-            stirred: Rc::clone(&self.stirred),
+            wakeup: Rc::clone(&self.wakeup),
             blocked: Rc::clone(&self.blocked),
             in_flight: BTreeMap::new(),
             next_ticket: 0,
@@ -66,9 +66,9 @@ impl EventLoop {
     /// Runs one iteration of the loop whenever it has work.
     pub(super) fn run(&self) -> impl Future<Output = ()> + use<> {
         let event_loop = Python::attach(|py| self.event_loop.clone_ref(py));
-        let (stirred, blocked) = (Rc::clone(&self.stirred), Rc::clone(&self.blocked));
+        let (wakeup, blocked) = (Rc::clone(&self.wakeup), Rc::clone(&self.blocked));
         async move {
-            if let Err(error) = run(&event_loop, &stirred, &blocked).await {
+            if let Err(error) = run(&event_loop, &wakeup, &blocked).await {
                 tracing::error!(%error, "the event loop of the scenario has ended");
             }
         }
@@ -86,7 +86,7 @@ impl Drop for EventLoop {
 
 async fn run(
     event_loop: &Py<PyAny>,
-    stirred: &Notify,
+    wakeup: &Notify,
     blocked: &Cell<Option<String>>,
 ) -> io::Result<()> {
     let fd = Python::attach(|py| event_loop.call_method0(py, "fileno")?.extract::<RawFd>(py));
@@ -112,7 +112,7 @@ async fn run(
             }
         };
         tokio::select! {
-            () = stirred.notified() => {}
+            () = wakeup.notified() => {}
             ready = fd.readable() => ready?.clear_ready(),
             () = timed_out => {}
         }
@@ -122,7 +122,7 @@ async fn run(
 /// A user on the event loop.
 pub(super) struct LoopUser {
     user: Py<PyAny>,
-    stirred: Rc<Notify>,
+    wakeup: Rc<Notify>,
     pub(super) blocked: Rc<Cell<Option<String>>>,
     /// Its operations in flight, by the ticket of their first request.
     in_flight: BTreeMap<Ticket, LoopOperation>,
@@ -166,7 +166,7 @@ impl LoopUser {
         self.next_ticket = 0;
         let user = self.user.bind(py);
         user.call_method1("begin", (function, instance))?;
-        self.stirred.notify_one();
+        self.wakeup.notify_one();
         Ok(())
     }
 
@@ -197,7 +197,7 @@ impl LoopUser {
                 // An empty batch completes at once.
                 let result = (number, PyList::empty(py), py.None());
                 self.user.bind(py).call_method1("deliver", result)?;
-                self.stirred.notify_one();
+                self.wakeup.notify_one();
                 continue;
             }
             let operation = LoopOperation {
@@ -223,7 +223,7 @@ impl LoopUser {
         let Completion::Concurrent(ticket, completion) = completion else {
             self.is_cancelled = true;
             user.call_method0("cancel")?;
-            self.stirred.notify_one();
+            self.wakeup.notify_one();
             return Ok(());
         };
         let Some((&first, operation)) = self.in_flight.range_mut(..=ticket).next_back() else {
@@ -244,14 +244,14 @@ impl LoopUser {
         };
         user.call_method1("deliver", (operation.number, value, error))?;
         self.in_flight.remove(&first);
-        self.stirred.notify_one();
+        self.wakeup.notify_one();
         Ok(())
     }
 
     /// Cancels the part of an abandoned user.
     pub(super) fn leave(&self, py: Python<'_>) -> PyResult<()> {
         self.user.bind(py).call_method0("cancel")?;
-        self.stirred.notify_one();
+        self.wakeup.notify_one();
         Ok(())
     }
 }

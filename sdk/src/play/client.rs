@@ -48,7 +48,7 @@ pub(crate) struct PyClient {
     cache: Rc<RequestCache>,
     /// On an event loop: whether the user has an operation or has ended, and the waker of the task
     /// that polls it.
-    pub(super) stirred: Cell<bool>,
+    pub(super) has_progress: Cell<bool>,
     pub(super) waker: RefCell<Option<Waker>>,
 }
 
@@ -81,7 +81,7 @@ impl PyClient {
             is_in_step: Cell::new(false),
             unsent: Cell::new(0),
             cache,
-            stirred: Cell::new(false),
+            has_progress: Cell::new(false),
             waker: RefCell::new(None),
         }
     }
@@ -302,7 +302,7 @@ impl PyClient {
 
     /// The user has an operation, or has ended, on an event loop.
     fn stir(&self) {
-        self.stirred.set(true);
+        self.has_progress.set(true);
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
         }

@@ -299,12 +299,12 @@ impl User for PyUser {
     }
 
     fn poll_external(&mut self, cx: &mut Context<'_>) -> Poll<Operation> {
-        let is_stirred = Python::attach(|py| {
+        let has_progress = Python::attach(|py| {
             let client = self.client.bind(py).borrow();
             *client.waker.borrow_mut() = Some(cx.waker().clone());
-            client.stirred.replace(false)
+            client.has_progress.replace(false)
         });
-        if !is_stirred {
+        if !has_progress {
             return Poll::Pending;
         }
         match self.stretch(Self::poll_loop) {

@@ -55,7 +55,7 @@ impl Server {
     }
 }
 
-/// What the account of a server allows and uses, as JSON.
+/// The limits and the use of a server's account, as JSON.
 #[pyfunction]
 pub(super) fn account(py: Python<'_>, server: Server) -> PyResult<String> {
     let address = server.address()?;

@@ -51,7 +51,7 @@ pub(super) fn ownership_token(
 /// The policy that also opens `allowed`.
 pub(crate) fn target_policy(py: Python<'_>, allowed: &[String]) -> PyResult<TargetPolicy> {
     let policy = TargetPolicy::local().allow("--allow-target", allowed.iter().map(String::as_str));
-    // The command runs for its own user, who may reach everything behind a proxy.
+    // The command runs for its own user: everything behind a proxy is open to that user.
     let policy = policy.map(TargetPolicy::with_proxies);
     policy.map_err(|problems| refused(py, &Refusal { problems }))
 }

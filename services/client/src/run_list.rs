@@ -104,10 +104,10 @@ impl Session {
                 teardown: debt,
                 ..
             } = self.control(run).await?;
-            let asked = state.requested.is_some() || state.created.is_some();
-            let rule = if !asked && debt.setup.is_none() {
+            let was_requested = state.requested.is_some() || state.created.is_some();
+            let rule = if !was_requested && debt.setup.is_none() {
                 Some("must be a run of this log")
-            } else if asked && !state.over {
+            } else if was_requested && !state.over {
                 Some("must be over before it is removed")
             } else if debt.is_owed() && !forget_teardowns {
                 Some("must have had its teardown before it is removed")
@@ -127,9 +127,9 @@ impl Session {
             bus.purge(Stream::Ctl, &everything).await?;
             bus.kv_shred(&subjects.secret_key(run)).await?;
         }
-        let left = self.control_of_all().await?;
-        let left = left.iter().flat_map(objects);
-        bodies::prune(&bus, &subjects, left, bodies::LEFTOVERS_AFTER).await?;
+        let remaining = self.control_of_all().await?;
+        let remaining = remaining.iter().flat_map(objects);
+        bodies::prune(&bus, &subjects, remaining, bodies::LEFTOVERS_AFTER).await?;
         Ok(runs.len())
     }
 }
@@ -139,11 +139,11 @@ fn objects(control: &Control) -> impl Iterator<Item = &Object> {
     let debt = Some(&control.teardown).filter(|debt| debt.is_owed());
     let setup = debt.and_then(|debt| debt.setup.as_deref());
     let ours = setup.map(|setup| &setup.bundle).into_iter();
-    let left = debt.into_iter().flat_map(|debt| &debt.saved_states);
+    let saved_states = debt.into_iter().flat_map(|debt| &debt.saved_states);
     plans(control)
         .flat_map(Plan::objects)
         .chain(ours)
-        .chain(left)
+        .chain(saved_states)
 }
 
 fn listed(control: &Control) -> Option<ListedRun> {

@@ -188,7 +188,7 @@ fn request(wanted: SteeringRequest, by: &str) -> Request {
 /// The result if no request is needed: the run is over, stopping, or in the requested state.
 fn result_without_request(control: &Control, wanted: SteeringRequest) -> Option<SteeringResult> {
     let state = &control.state;
-    if let Some(result) = ended(control) {
+    if let Some(result) = result_if_ending(control) {
         return Some(result);
     }
     let refused = |why: NotSteered| SteeringResult::Refused {
@@ -208,7 +208,7 @@ fn result_without_request(control: &Control, wanted: SteeringRequest) -> Option<
 }
 
 /// The result for a run that is over or stops.
-fn ended(control: &Control) -> Option<SteeringResult> {
+fn result_if_ending(control: &Control) -> Option<SteeringResult> {
     let state = &control.state;
     let ending = control.sealed.as_ref().map(|sealed| sealed.ending);
     if state.over {
@@ -245,7 +245,7 @@ fn result_of(
             _ => None,
         })
     };
-    own.or_else(|| ended(control))
+    own.or_else(|| result_if_ending(control))
 }
 
 fn result_in(control: &Control, decision: &Decision, request_seq: u64) -> Option<SteeringResult> {

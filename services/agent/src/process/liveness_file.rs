@@ -18,11 +18,11 @@ pub struct LivenessFile {
 impl LivenessFile {
     /// Creates the file with a modification time of 1970: no coordinator has answered yet.
     pub(crate) fn new(path: &Path) -> Result<Self, Problem> {
-        let made = File::create(path).and_then(|file| {
+        let created = File::create(path).and_then(|file| {
             file.set_modified(SystemTime::UNIX_EPOCH)?;
             Ok(file)
         });
-        let file = made.map_err(|error| {
+        let file = created.map_err(|error| {
             let rule = format!("must be a file that can be written ({})", error.kind());
             Problem::new("alive-file", rule, path.display())
         })?;

@@ -32,14 +32,14 @@ pub(crate) async fn killed(shutdown: &mut watch::Receiver<Shutdown>) -> i32 {
 /// # Errors
 /// When the kernel refuses the handler.
 pub fn listen() -> std::io::Result<watch::Receiver<Shutdown>> {
-    let (wish, wishes) = watch::channel(Shutdown::No);
+    let (sender, receiver) = watch::channel(Shutdown::No);
     let mut signals = Signals::new()?;
     tokio::spawn(async move {
         while let Some(code) = signals.next().await {
-            wish.send_modify(|wish| *wish = wish.after(code));
+            sender.send_modify(|shutdown| *shutdown = shutdown.after(code));
         }
     });
-    Ok(wishes)
+    Ok(receiver)
 }
 
 impl Shutdown {

@@ -67,14 +67,14 @@ pub(super) async fn fetch(shell: &Shell, plan: &Plan) -> Result<Vec<Option<Arc<R
     let mut files = Vec::new();
     for feed in plan.feeds() {
         files.push(match &feed.file {
-            Some(file) => Some(Arc::new(one(shell, file).await?)),
+            Some(file) => Some(Arc::new(fetch_one(shell, file).await?)),
             None => None,
         });
     }
     Ok(files)
 }
 
-async fn one(shell: &Shell, wanted: &script::RowFile) -> Result<RowFile, Fault> {
+async fn fetch_one(shell: &Shell, wanted: &script::RowFile) -> Result<RowFile, Fault> {
     let mut found = String::new();
     for folder in &shell.feeds {
         let (path, file) = (folder.join(&wanted.name), wanted.clone());

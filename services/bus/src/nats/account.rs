@@ -77,8 +77,10 @@ impl Nats {
     /// Number of connections of the account to the server that answers first, this one included;
     /// `None` if no server reports it.
     pub(crate) async fn connections(&self) -> Option<u64> {
-        let asked = self.client.request(STATISTICS, "".into());
-        let answer = tokio::time::timeout(STATISTICS_TIMEOUT, asked).await.ok()?;
+        let request = self.client.request(STATISTICS, "".into());
+        let answer = tokio::time::timeout(STATISTICS_TIMEOUT, request)
+            .await
+            .ok()?;
         let statistics: Statistics = from_slice(&answer.ok()?.payload).ok()?;
         Some(
             statistics

@@ -105,10 +105,10 @@ impl Cache {
         let is_sealed = control.sealed.is_some();
         let (written, was_sealed) = self.written;
         let fresh = data.generator.deltas.saturating_sub(written);
-        let ended = is_sealed && !was_sealed && data.generator.deltas >= NEW_DELTAS_MIN;
+        let newly_sealed = is_sealed && !was_sealed && data.generator.deltas >= NEW_DELTAS_MIN;
         // The cost of a write grows with the fold, so the fold must have grown by an eighth.
         let grown = fresh >= NEW_DELTAS_MIN.max(written / 8);
-        if !(grown || ended) {
+        if !(grown || newly_sealed) {
             return None;
         }
         let head = self.head(control, data_seq);

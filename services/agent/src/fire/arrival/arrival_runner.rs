@@ -180,7 +180,7 @@ impl<W: Wire> ArrivalRunner<W> {
         self.stopped.set(self.stopped.get().or(Some(reason)));
     }
 
-    /// Ends what is in flight as cancelled when it is next polled.
+    /// Ends calls in flight as cancelled; each ends when it is next polled.
     pub(crate) fn cancel(&self) {
         self.cancelled.set(true);
     }

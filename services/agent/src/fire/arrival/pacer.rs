@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Retire(oneshot::Sender<()>),
 }
 
-/// What a core did since the last harvest, and its state.
+/// The counts of a core since the last harvest, and its state.
 #[derive(Debug)]
 pub struct Harvest {
     /// Counts since the last harvest.

@@ -136,7 +136,7 @@ impl ScheduleCursor {
     fn find_head(&mut self) -> Option<DueArrival> {
         let waiting = self.shares.iter().enumerate();
         let waiting = waiting.filter(|(_, held)| held.next < held.end);
-        let (place, held) = waiting.min_by_key(|(_, held)| held.next)?;
+        let (index, held) = waiting.min_by_key(|(_, held)| held.next)?;
         let n = held.next;
         let due_us = self.due_times.due_us(n);
         let key = RowKey {
@@ -146,7 +146,7 @@ impl ScheduleCursor {
         };
         // A share that was cut short later may have released arrivals beyond its end.
         let others = self.shares.iter().enumerate();
-        let mut others = others.filter(|(other, _)| *other != place);
+        let mut others = others.filter(|(other, _)| *other != index);
         let repeated = others.any(|(_, held)| contains(&held.share, held.first..held.next, n))
             || self
                 .past
@@ -170,7 +170,7 @@ impl ScheduleCursor {
         let same = old.iter().position(|held| {
             held.generation == hold.generation && held.first == first && held.share == hold.share
         });
-        let next = match same.map(|place| old.swap_remove(place)) {
+        let next = match same.map(|index| old.swap_remove(index)) {
             Some(held) => held.next,
             None => hold.share.next_at_or_after(first).unwrap_or(u64::MAX),
         };

@@ -184,7 +184,7 @@ impl Core {
     /// Waits until its users are prepared.
     ///
     /// # Errors
-    /// What the scenario raised, or that the thread has died.
+    /// The error that the scenario raised, or that the thread has died.
     pub async fn users_prepared(&self) -> Result<(), String> {
         let mut users_prepared = self.users_prepared.clone();
         let known = users_prepared.wait_for(Option::is_some).await;

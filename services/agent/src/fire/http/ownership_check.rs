@@ -80,9 +80,9 @@ pub(crate) async fn with_proven_targets(
 ) -> Result<Program, Box<Unproven>> {
     // All at the same time: together they must end within the timeout of a holder to get ready.
     let targets = program.targets.iter();
-    let asked = targets.map(|target| Box::pin(proven_addresses(&program, target, proof)));
+    let checks = targets.map(|target| Box::pin(proven_addresses(&program, target, proof)));
     let mut found = Vec::new();
-    for addresses in join_all(asked.collect()).await {
+    for addresses in join_all(checks.collect()).await {
         found.extend(addresses?);
     }
     let proven = found.into_iter().collect();
@@ -129,11 +129,11 @@ async fn proven_addresses(
         let is_allowed = program.policy.judge(name, *address).is_ok();
         is_allowed && ip.is_none_or(|ip| ip.has(address.ip()))
     };
-    let mut asked = JoinSet::new();
+    let mut checks = JoinSet::new();
     for address in addresses.into_iter().filter(fits).take(ADDRESSES_MAX) {
         let request = request(authority);
         let (tls, token) = (target.tls.clone(), token.clone());
-        asked.spawn(async move {
+        checks.spawn(async move {
             let answer = async {
                 let tcp = TcpStream::connect(address).await?;
                 let stream = match tls {
@@ -148,7 +148,7 @@ async fn proven_addresses(
     }
     let mut has_token = Vec::new();
     let mut why = BTreeSet::new();
-    while let Some(answered) = asked.join_next().await {
+    while let Some(answered) = checks.join_next().await {
         match answered {
             Ok((address, Ok(()))) => has_token.push(address),
             Ok((address, Err(none))) => drop(why.insert(format!("{address}: {none}"))),

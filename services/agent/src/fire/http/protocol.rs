@@ -46,9 +46,9 @@ pub(crate) struct Negotiated {
 impl Engine {
     /// The engine that the plan's targets and connection settings require.
     pub(crate) fn new(program: Arc<Program>, quota: ConnectionQuota) -> Self {
-        let places = (0_u16..).zip(&program.targets).map(|(place, _)| place);
-        let mut engines: Vec<Self> = places
-            .map(|place| Self::of_target(Arc::clone(&program), place, quota))
+        let targets = (0_u16..).zip(&program.targets).map(|(target, _)| target);
+        let mut engines: Vec<Self> = targets
+            .map(|target| Self::of_target(Arc::clone(&program), target, quota))
             .collect();
         match engines.len() {
             1 => engines.remove(0),

@@ -66,7 +66,7 @@ impl Order<'_> {
 
 /// An HTTP engine of one core.
 pub(crate) trait Wire: 'static {
-    /// Sends one request and reads its whole answer; gives the status code.
+    /// Sends one request and reads its whole answer; returns the status code.
     ///
     /// Dropping the future cuts the exchange off and closes its connection; `trace` then holds the
     /// figures up to that point.

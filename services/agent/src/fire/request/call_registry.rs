@@ -22,7 +22,7 @@ const ERRORS_MAX: usize = 100;
 #[derive(Debug)]
 pub(crate) struct CallRegistry {
     /// Index of this core among those of its run, and their number.
-    place: (u32, u32),
+    core: (u32, u32),
     known: RefCell<BTreeMap<u16, BTreeMap<String, Arc<CallName>>>>,
     count: Cell<usize>,
     errors: RefCell<BTreeMap<u16, BTreeSet<String>>>,
@@ -57,9 +57,9 @@ impl CompiledCalls {
 
 impl CallRegistry {
     /// The registry of a core with its index and the number of cores.
-    pub(crate) fn new(place: (u32, u32)) -> Self {
+    pub(crate) fn new(core: (u32, u32)) -> Self {
         Self {
-            place,
+            core,
             known: RefCell::default(),
             count: Cell::new(0),
             errors: RefCell::default(),
@@ -68,11 +68,11 @@ impl CallRegistry {
 
     /// The next free number; `None` when none is left.
     fn next_number(&self, tasks: usize) -> Option<u16> {
-        let (place, cores) = self.place;
+        let (core, cores) = self.core;
         let count = self.count.get();
         let number = count
             .checked_mul(cores as usize)?
-            .checked_add(tasks + place as usize)?;
+            .checked_add(tasks + core as usize)?;
         let number = u16::try_from(number).ok().filter(|_| count < NAMES_MAX)?;
         self.count.set(count + 1);
         Some(number)

@@ -44,8 +44,10 @@ pub(crate) struct RedirectChain<'a> {
     parts: &'a RedirectParts,
     /// Address of the last request.
     url: Url,
-    /// Index and Host of its target.
-    place: (u16, HeaderValue),
+    /// Index of its target.
+    target: u16,
+    /// Host of its target.
+    host: HeaderValue,
     /// Origin of the step.
     first: Origin,
     /// Whether a redirect has left the origin of the step. Only that origin gets all headers.
@@ -66,7 +68,8 @@ impl<'a> RedirectChain<'a> {
             parts,
             first: Url::parse(&url).ok()?.origin(),
             url: Url::parse(&url).ok()?,
-            place: (call.target, parts.host.clone()),
+            target: call.target,
+            host: parts.host.clone(),
             has_left: false,
             method: parts.method,
             has_body: true,
@@ -111,7 +114,8 @@ impl<'a> RedirectChain<'a> {
             false => defaults.redirect_origin(&to.origin())?,
         };
         (!is_downgrade).then(|| {
-            self.place = (target, host.clone());
+            self.target = target;
+            self.host = host.clone();
             self.has_left = true;
         })
     }
@@ -130,7 +134,7 @@ impl<'a> RedirectChain<'a> {
                 _ => Scheme::HTTP,
             },
             path,
-            host: self.place.1.clone(),
+            host: self.host.clone(),
             lines: lines.collect(),
             id_header: defaults.id_header(),
             body: match self.has_body {
@@ -140,7 +144,7 @@ impl<'a> RedirectChain<'a> {
         };
         let (http1, http2) = defaults.forms(&parts).ok()?;
         Some(Call {
-            target: self.place.0,
+            target: self.target,
             number: self.call.number,
             timeout_us: self.call.timeout_us,
             stream: self.call.stream,

@@ -143,8 +143,8 @@ fn through(
         value.ok_or_else(|| Fault::NoSecret(handle.clone()))
     });
     let credentials = credentials.transpose()?.map(String::as_str);
-    let asked = Proxy::new(protocol, (target, *target_port), credentials).map_err(invalid)?;
-    Ok((Endpoint::Host(host.to_owned(), port), Some(asked)))
+    let proxy = Proxy::new(protocol, (target, *target_port), credentials).map_err(invalid)?;
+    Ok((Endpoint::Host(host.to_owned(), port), Some(proxy)))
 }
 
 /// A host without the brackets of an IPv6 address.

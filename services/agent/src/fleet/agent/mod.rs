@@ -132,8 +132,8 @@ async fn run_one_boot(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> 
         tokio::select! {
             biased;
             Ok(()) = shutdown.changed() => {
-                let wish = *shutdown.borrow_and_update();
-                match wish {
+                let requested = *shutdown.borrow_and_update();
+                match requested {
                     Shutdown::No => {}
                     Shutdown::Drain => agent.leave(),
                     Shutdown::Now(code) => return Ok(End::Exit(Exit::Killed(code))),
@@ -218,8 +218,8 @@ impl Agent {
     /// Runs none of whose calls from this agent has reached a server.
     fn unreached(&self) -> Vec<Unreached> {
         let workers = self.workers.iter();
-        let said = workers.filter_map(|(run, worker)| worker.reach.lock().ok()?.report(run));
-        said.collect()
+        let reports = workers.filter_map(|(run, worker)| worker.reach.lock().ok()?.report(run));
+        reports.collect()
     }
 
     fn on_reply(&mut self, beat: BeatReply) {

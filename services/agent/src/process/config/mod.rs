@@ -203,34 +203,34 @@ impl Config {
         world: &World<'_>,
     ) -> Result<Self, ConfigError> {
         let flags = Flags::try_parse_from(args)?;
-        let mut desk = Problems::default();
-        let nats = nats(&flags, world, &mut desk);
+        let mut problems = Problems::default();
+        let nats = nats(&flags, world, &mut problems);
         let id = flags.id.clone().or_else(|| (world.env)("AGENT_ID"));
         let id = id.unwrap_or_else(|| default_id(&world.host));
-        let id = desk.take(AgentId::parse(&id).map_err(|problem| at("id", problem)));
-        let subjects = desk.take(subjects(&flags));
-        let cores = desk.take(cores(&flags, world));
+        let id = problems.take(AgentId::parse(&id).map_err(|problem| at("id", problem)));
+        let subjects = problems.take(subjects(&flags));
+        let cores = problems.take(cores(&flags, world));
         let per_core = Rate::per_second(CAPACITY_PER_CORE_RPS);
         let capacity = match &flags.capacity {
-            Some(text) => desk.take(capacity(text)),
+            Some(text) => problems.take(capacity(text)),
             None => cores.map(|cores| Rate(per_core.0 * u64::from(cores))),
         };
-        let max_in_flight = desk.take(max_in_flight(&flags, world));
-        let rings = desk.take(rings(&flags, world)).flatten();
-        let feeds = desk.take(feeds(&flags, world)).unwrap_or_default();
-        let alive_file = desk.take(alive_file(&flags)).flatten();
-        let python = desk.take(python(&flags, world)).unwrap_or_default();
-        let targets = targets(&flags, world, &mut desk);
-        let labels = labels(&flags, &mut desk);
-        let timeouts = timeouts(&flags, world, &mut desk);
+        let max_in_flight = problems.take(max_in_flight(&flags, world));
+        let rings = problems.take(rings(&flags, world)).flatten();
+        let feeds = problems.take(feeds(&flags, world)).unwrap_or_default();
+        let alive_file = problems.take(alive_file(&flags)).flatten();
+        let python = problems.take(python(&flags, world)).unwrap_or_default();
+        let targets = targets(&flags, world, &mut problems);
+        let labels = labels(&flags, &mut problems);
+        let timeouts = timeouts(&flags, world, &mut problems);
         let parts = (nats, id, subjects, capacity, cores, max_in_flight);
         let (Some(nats), Some(id), Some(subjects), Some(capacity), Some(cores), Some(in_flight)) =
             parts
         else {
-            return Err(desk.refusal().into());
+            return Err(problems.refusal().into());
         };
-        if !desk.problems.is_empty() {
-            return Err(desk.refusal().into());
+        if !problems.list.is_empty() {
+            return Err(problems.refusal().into());
         }
         Ok(Self {
             targets: targets.with_own_server(&nats.url),
@@ -256,17 +256,17 @@ impl Config {
 /// Collects the problems of all settings.
 #[derive(Default)]
 struct Problems {
-    problems: Vec<Problem>,
+    list: Vec<Problem>,
 }
 
 impl Problems {
     fn take<T>(&mut self, found: Result<T, Problem>) -> Option<T> {
-        found.map_err(|problem| self.problems.push(problem)).ok()
+        found.map_err(|problem| self.list.push(problem)).ok()
     }
 
     fn refusal(self) -> Refusal {
         Refusal {
-            problems: self.problems,
+            problems: self.list,
         }
     }
 }
@@ -279,7 +279,7 @@ fn at(field: &str, problem: Problem) -> Problem {
 }
 
 /// The NATS server; `--coordinator` and `COORDINATOR` are other names for its address.
-fn nats(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> Option<Options> {
+fn nats(flags: &Flags, world: &World<'_>, problems: &mut Problems) -> Option<Options> {
     let env = |name: &str| (world.env)(name).filter(|value| !value.is_empty());
     let url = |address: String| format!("nats://{address}");
     let env = |name: &str| match (name, &flags.coordinator) {
@@ -294,7 +294,7 @@ fn nats(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> Option<Options
         }),
         Err(invalid) => {
             let problem = |one: InvalidSetting| Problem::new(one.flag, one.rule, one.found);
-            desk.problems.extend(invalid.into_iter().map(problem));
+            problems.list.extend(invalid.into_iter().map(problem));
             None
         }
     }
@@ -328,11 +328,11 @@ fn python(flags: &Flags, world: &World<'_>) -> Result<bool, Problem> {
     Ok(world.has_python && !flags.no_python)
 }
 
-fn labels(flags: &Flags, desk: &mut Problems) -> BTreeSet<Capability> {
+fn labels(flags: &Flags, problems: &mut Problems) -> BTreeSet<Capability> {
     let few = flags.label.len() <= limits::NEEDS_MAX;
     let many = Problem::new("label", "must be at most 20", flags.label.len());
-    desk.take(if few { Ok(()) } else { Err(many) });
-    let read = |text: &String| desk.take(Capability::label("label", text));
+    problems.take(if few { Ok(()) } else { Err(many) });
+    let read = |text: &String| problems.take(Capability::label("label", text));
     flags.label.iter().filter_map(read).collect()
 }
 
@@ -417,25 +417,25 @@ fn number(field: &str, text: &str, max: u32) -> Result<u32, Problem> {
     })
 }
 
-fn targets(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> TargetPolicy {
+fn targets(flags: &Flags, world: &World<'_>, problems: &mut Problems) -> TargetPolicy {
     let base = || match flags.local_stack {
         true => TargetPolicy::local(),
         false => TargetPolicy::fleet(),
     };
     let from_env = (world.env)(targets::VARIABLE).unwrap_or_default();
     let policy = targets::read(base(), &flags.allow_target, &from_env);
-    let policy = policy.unwrap_or_else(|problems| {
-        desk.problems.extend(problems);
+    let policy = policy.unwrap_or_else(|found| {
+        problems.list.extend(found);
         base()
     });
     let proxies = targets::allows_proxies((world.env)(targets::PROXY_VARIABLE));
-    match flags.allow_proxy || desk.take(proxies).unwrap_or(false) {
+    match flags.allow_proxy || problems.take(proxies).unwrap_or(false) {
         true => policy.with_proxies(),
         false => policy,
     }
 }
 
-fn timeouts(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> Timeouts {
+fn timeouts(flags: &Flags, world: &World<'_>, problems: &mut Problems) -> Timeouts {
     let mut timeouts = Timeouts::default();
     let mut hand_over = flags.hand_over.clone();
     if flags.local_stack {
@@ -456,7 +456,7 @@ fn timeouts(flags: &Flags, world: &World<'_>, desk: &mut Problems) -> Timeouts {
     ];
     for (field, text, place) in places {
         let parsed = text.as_ref().map(|text| parse_duration_us(field, text));
-        if let Some(us) = parsed.and_then(|parsed| desk.take(parsed)) {
+        if let Some(us) = parsed.and_then(|parsed| problems.take(parsed)) {
             *place = Duration::from_micros(us);
         }
     }

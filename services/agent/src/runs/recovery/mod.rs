@@ -205,7 +205,7 @@ fn recover(
             let ring = dead.spool.with_file_name(ring_name(&owner));
             let mark = content.checkpoint.marks.get(core as usize).copied();
             thread(&ring, &owner, mark.unwrap_or_default())
-                .map(|left| replay::thread(&left, &created.plan, &workload))
+                .map(|contents| replay::thread(&contents, &created.plan, &workload))
         })
         .collect();
     let tail = crash_recovery::close(dead.boot_id.clone(), &content.checkpoint, &threads);
@@ -227,11 +227,11 @@ fn thread(
     let core = owner.core;
     let unreadable = |why: String| format!("the ring of thread {core} cannot be read: {why}");
     let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-    let left = read_ring(&bytes, mark).map_err(|error| unreadable(error.to_string()))?;
-    if left.owner != *owner {
+    let ring = read_ring(&bytes, mark).map_err(|error| unreadable(error.to_string()))?;
+    if ring.owner != *owner {
         return Err(unreadable("it is of another process".to_owned()));
     }
-    Ok(left)
+    Ok(ring)
 }
 
 #[cfg(test)]

@@ -13,23 +13,23 @@ use loadpilot_events::plan::script::CallName;
 use crate::fire::{ArrivalId, CallRecord, RingContents, RingEvent, RingEventKind};
 
 /// Replays the ring of one thread.
-pub(super) fn thread(left: &RingContents, plan: &Plan, workload: &Workload) -> Thread {
+pub(super) fn thread(ring: &RingContents, plan: &Plan, workload: &Workload) -> Thread {
     let reader = Reader {
-        left,
+        ring,
         workload,
         in_plan: plan.calls().count(),
     };
     let mut thread = Thread {
-        unrecorded: left.unrecorded.saturating_add(left.seatless),
+        unrecorded: ring.unrecorded.saturating_add(ring.seatless),
         ..Thread::default()
     };
-    for record in &left.finished {
+    for record in &ring.finished {
         reader.finished(record, &mut thread);
     }
-    for record in &left.in_flight {
+    for record in &ring.in_flight {
         reader.in_flight(record, &mut thread);
     }
-    for event in &left.events {
+    for event in &ring.events {
         match reader.tally_event(event) {
             Some(event) => thread.events.push(event),
             None => thread.unrecorded = thread.unrecorded.saturating_add(1),
@@ -39,7 +39,7 @@ pub(super) fn thread(left: &RingContents, plan: &Plan, workload: &Workload) -> T
 }
 
 struct Reader<'a> {
-    left: &'a RingContents,
+    ring: &'a RingContents,
     workload: &'a Workload,
     in_plan: usize,
 }
@@ -77,7 +77,7 @@ impl Reader<'_> {
     /// The first call of an arrival implies its start, unless the start has an event of its own.
     fn began(&self, record: &CallRecord, thread: &mut Thread) {
         let is_first = record.schedule_lag_us.is_some();
-        if is_first && !self.left.closed.covers_turn(record.epoch) {
+        if is_first && !self.ring.closed.covers_turn(record.epoch) {
             thread.events.push(TallyEvent::Started(self.key(record)));
         }
     }
@@ -87,7 +87,7 @@ impl Reader<'_> {
         if usize::from(record.call) < self.in_plan {
             return record.call;
         }
-        let name = self.left.texts.calls.get(&record.call).cloned();
+        let name = self.ring.texts.calls.get(&record.call).cloned();
         let name = name.unwrap_or_else(|| {
             let task = self.key(record).task;
             // The first numbers are reserved for the other calls of each task.
@@ -124,10 +124,10 @@ impl Reader<'_> {
             RingEventKind::Check { passed } => TallyEvent::Check(key, passed),
             RingEventKind::Session { follows } => TallyEvent::Session(key, follows),
             RingEventKind::Metric { text, value } => {
-                TallyEvent::Metric(key, self.left.texts.metrics.get(&text)?.clone(), value)
+                TallyEvent::Metric(key, self.ring.texts.metrics.get(&text)?.clone(), value)
             }
             RingEventKind::Raised { text } => {
-                let (task, by, words) = self.left.texts.raised.get(&text)?.clone();
+                let (task, by, words) = self.ring.texts.raised.get(&text)?.clone();
                 TallyEvent::Raised(task, by, words)
             }
         })

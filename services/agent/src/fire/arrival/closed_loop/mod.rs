@@ -260,13 +260,13 @@ impl ClosedLoop {
     fn hold_of(&self, user: u32, now_us: u64) -> Option<Generation> {
         let tick = self.workload.tick_of(now_us);
         let holds = self.holds.borrow();
-        let mut its = holds.iter().filter(|hold| {
+        let mut held = holds.iter().filter(|hold| {
             tick >= hold.from_tick
                 && hold.until_tick.is_none_or(|until| tick < until)
                 && hold.share.owns(u64::from(user))
         });
         let over = now_us >= self.workload.duration_us();
-        its.next().filter(|_| !over).map(|hold| hold.generation)
+        held.next().filter(|_| !over).map(|hold| hold.generation)
     }
 
     /// When the next hold begins, in µs after the start.

@@ -43,9 +43,9 @@ impl ConcurrentRequests<'_> {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<FinishedRequest> {
-        for place in 0..self.running.len() {
-            if let Poll::Ready(finished) = self.running[place].as_mut().poll(cx) {
-                drop(self.running.swap_remove(place));
+        for index in 0..self.running.len() {
+            if let Poll::Ready(finished) = self.running[index].as_mut().poll(cx) {
+                drop(self.running.swap_remove(index));
                 return Poll::Ready(finished);
             }
         }
@@ -77,12 +77,12 @@ impl<W: Wire> ArrivalRunner<W> {
                 continue;
             }
             self.count_pending(context);
-            let one = self.prepare_request(&request, context, begun);
+            let prepared = self.prepare_request(&request, context, begun);
             begun += 1;
-            let beside = context.scratch.others.pop();
-            let mut scratch = beside.unwrap_or_else(|| self.scratch_for(context.scratch));
+            let unused = context.scratch.others.pop();
+            let mut scratch = unused.unwrap_or_else(|| self.scratch_for(context.scratch));
             concurrent.running.push(Box::pin(async move {
-                let (completion, pending) = self.exchange_once(&one, now, &mut scratch).await;
+                let (completion, pending) = self.exchange_once(&prepared, now, &mut scratch).await;
                 let scratch = Some(scratch);
                 FinishedRequest {
                     ticket,

@@ -67,8 +67,8 @@ impl<W: Wire> ArrivalRunner<W> {
         now: MonoTime,
     ) -> Completion {
         self.count_pending(context);
-        let one = self.prepare_request(request, context, 0);
-        let (completion, pending) = self.exchange_once(&one, now, context.scratch).await;
+        let prepared = self.prepare_request(request, context, 0);
+        let (completion, pending) = self.exchange_once(&prepared, now, context.scratch).await;
         context.calls += 1;
         context.pending = pending;
         completion
@@ -95,11 +95,13 @@ impl<W: Wire> ArrivalRunner<W> {
                 .zip(&mut scratches)
                 .zip(&results)
                 .enumerate();
-            let workers = workers.map(|(place, ((request, scratch), result))| {
-                let one = self.prepare_request(request, context, place);
+            let workers = workers.map(|(index, ((request, scratch), result))| {
+                let prepared = self.prepare_request(request, context, index);
                 Box::pin(async move {
-                    *result.borrow_mut() =
-                        Some(self.exchange_once(&one, MonoTime::now(), scratch).await);
+                    *result.borrow_mut() = Some(
+                        self.exchange_once(&prepared, MonoTime::now(), scratch)
+                            .await,
+                    );
                 })
             });
             join_all(workers.collect()).await;
@@ -114,18 +116,18 @@ impl<W: Wire> ArrivalRunner<W> {
         Completion::Batch(completions)
     }
 
-    /// Prepares a request; `place` is its index in its batch.
+    /// Prepares a request; `index` is its index in its batch.
     pub(super) fn prepare_request<'a>(
         &self,
         request: &Request,
         context: &PartContext<'a>,
-        place: usize,
+        index: usize,
     ) -> PreparedRequest<'a> {
         PreparedRequest {
             arrival: context.arrival,
             compiled: self.compiled((context.arrival, context.target), request),
-            step: context.calls + place,
-            is_new_client: context.is_new_client && context.calls + place == 0,
+            step: context.calls + index,
+            is_new_client: context.is_new_client && context.calls + index == 0,
             is_checked: context.is_checked,
             prelude: (context.calls == 0).then_some((context.dispatched, context.rested_us)),
         }
@@ -170,33 +172,33 @@ impl<W: Wire> ArrivalRunner<W> {
     /// to count for its arrival.
     pub(super) async fn exchange_once(
         &self,
-        one: &PreparedRequest<'_>,
+        prepared: &PreparedRequest<'_>,
         now: MonoTime,
         scratch: &mut Scratch,
     ) -> (Completion, Option<PendingCall>) {
-        let CompiledCall { name, call, .. } = match &one.compiled {
+        let CompiledCall { name, call, .. } = match &prepared.compiled {
             Ok(compiled) => compiled,
             Err(why) => return (Completion::Unsendable(why.clone()), None),
         };
         let mut trace = Trace::default();
-        let begin = one.begin(now, &mut trace);
-        let may_reuse = match one.arrival {
+        let begin = prepared.begin(now, &mut trace);
+        let may_reuse = match prepared.arrival {
             Some(arrival) => {
-                self.write_id(arrival, one.step, &mut scratch.id);
-                self.may_reuse(arrival, one.step) && !one.is_new_client
+                self.write_id(arrival, prepared.step, &mut scratch.id);
+                self.may_reuse(arrival, prepared.step) && !prepared.is_new_client
             }
             None => {
                 scratch.id.clear();
-                write!(scratch.id, "{}/-/{}", self.run, one.step)
+                write!(scratch.id, "{}/-/{}", self.run, prepared.step)
                     .expect("a String takes what is written");
-                !one.is_new_client
+                !prepared.is_new_client
             }
         };
         let progress = Progress::new(now);
         let capture = RefCell::new(ResponseCapture::default());
-        let shown = one
+        let shown = prepared
             .arrival
-            .map(|arrival| RefCell::new(self.shown(arrival, call.number, one.is_checked)));
+            .map(|arrival| RefCell::new(self.shown(arrival, call.number, prepared.is_checked)));
         let tokens = call.stream.map(|stream| {
             let tokens = scratch.tokens.get_or_init(|| RefCell::new(Tokens::new()));
             tokens.borrow_mut().begin(stream, call.tokens_max);
@@ -218,16 +220,16 @@ impl<W: Wire> ArrivalRunner<W> {
             // Before its call: calls in flight need their names, too.
             self.recorder.name(name);
         }
-        let begun = one.arrival.and_then(|arrival| {
+        let begun = prepared.arrival.and_then(|arrival| {
             self.recorder
                 .begin(scratch.seat, arrival, call.number, times, &trace.phases)
         });
-        let is_counted = one.arrival.is_some();
+        let is_counted = prepared.arrival.is_some();
         let ended = self
             .exchange(&order, now, &mut trace, &mut scratch.call_timer, is_counted)
             .await;
         let end = MonoTime::now();
-        let pending = one.arrival.zip(name.as_ref()).map(|(arrival, name)| {
+        let pending = prepared.arrival.zip(name.as_ref()).map(|(arrival, name)| {
             let call_end = Self::call_end(arrival, &order, begin, end, ended, &trace);
             if order.tokens.is_some() {
                 // The name is recorded with the figures counted here; the call itself is counted

@@ -85,15 +85,15 @@ impl<W: Wire> ArrivalRunner<W> {
             users.give(user);
             return Ok(());
         }
-        let ended = self
+        let result = self
             .run_part(&mut user, Part::Start, &mut PartContext::uncounted(scratch))
             .await
             .unwrap_or_default();
-        if let Some(blocked) = ended.blocked {
+        if let Some(blocked) = result.blocked {
             let blocked = self.redact(&blocked);
             tracing::warn!(user = number, blocked, "on_start");
         }
-        if let Some(raised) = ended.raised {
+        if let Some(raised) = result.raised {
             return Err(raised);
         }
         user.is_prepared = true;
@@ -109,11 +109,11 @@ impl<W: Wire> ArrivalRunner<W> {
     ///
     /// # Errors
     /// The error that it raised.
-    pub(crate) async fn once(&self, user: &mut VirtualUser, place: u16) -> Result<(), String> {
+    pub(crate) async fn once(&self, user: &mut VirtualUser, index: u16) -> Result<(), String> {
         let mut scratch = Scratch::uncounted();
         let mut context = PartContext::uncounted(&mut scratch);
-        let ended = self.run_part(user, Part::Once(place), &mut context).await;
-        match ended.and_then(|ended| ended.raised) {
+        let result = self.run_part(user, Part::Once(index), &mut context).await;
+        match result.and_then(|result| result.raised) {
             None => Ok(()),
             Some(raised) => Err(truncate(&self.redact(&raised), REASON_BYTES_MAX).to_owned()),
         }
@@ -168,8 +168,8 @@ impl<W: Wire> ArrivalRunner<W> {
             return Ok(());
         }
         let mut context = PartContext::uncounted(scratch);
-        let ended = self.run_part(&mut user, Part::Stop, &mut context).await;
-        if let Some(raised) = ended.and_then(|ended| ended.raised) {
+        let result = self.run_part(&mut user, Part::Stop, &mut context).await;
+        if let Some(raised) = result.and_then(|result| result.raised) {
             let raised = self.redact(&raised);
             tracing::warn!(user = user.number, raised, "on_stop failed");
             return Err(raised);

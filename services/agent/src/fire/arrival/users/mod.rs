@@ -86,7 +86,7 @@ impl<W: Wire> ArrivalRunner<W> {
         };
         let part = Part::Task(arrival.key.task);
         context.is_checked = user.script.has_check(arrival.key.task);
-        let ended = self.run_part(&mut user, part, &mut context).await;
+        let result = self.run_part(&mut user, part, &mut context).await;
         let end = MonoTime::now();
         self.count_metrics(arrival, &mut user);
         let PartContext {
@@ -96,13 +96,13 @@ impl<W: Wire> ArrivalRunner<W> {
             until,
             ..
         } = context;
-        let is_given_up = ended.is_none();
-        let mut ended = ended.unwrap_or_default();
+        let is_given_up = result.is_none();
+        let mut result = result.unwrap_or_default();
         if let Some(mut pending) = pending {
             if pending.end.status.is_some()
-                && let Some(check) = ended.check
+                && let Some(check) = result.check
             {
-                pending.end.outcome = self.count_check(arrival, check, ended.trace.as_deref());
+                pending.end.outcome = self.count_check(arrival, check, result.trace.as_deref());
             }
             all_ok &= pending.end.outcome == Outcome::Ok;
             last = Some(pending.end.outcome);
@@ -110,14 +110,14 @@ impl<W: Wire> ArrivalRunner<W> {
         }
         if until.is_some_and(|until| end >= until) && self.stopped().is_none() {
             let text = format!("took longer than {} s and was ended", limit_us / 1_000_000);
-            ended.raised = ended.raised.or(Some(text));
+            result.raised = result.raised.or(Some(text));
         }
-        if let Some(text) = ended.raised {
+        if let Some(text) = result.raised {
             all_ok = false;
-            self.count_raised(arrival, RaisedBy::Task, &text, ended.trace.as_deref());
+            self.count_raised(arrival, RaisedBy::Task, &text, result.trace.as_deref());
             self.count_task_raised(arrival, last);
         }
-        if let Some(text) = ended.blocked {
+        if let Some(text) = result.blocked {
             self.count_raised(arrival, RaisedBy::Blocking, &text, None);
         }
         if !all_ok || is_given_up {
@@ -174,12 +174,12 @@ impl<W: Wire> ArrivalRunner<W> {
     ) -> Option<PartResult> {
         let mut concurrent = ConcurrentRequests::default();
         context.is_new_client = user.is_new_client;
-        let ended = self.drive_part(user, part, context, &mut concurrent).await;
+        let result = self.drive_part(user, part, context, &mut concurrent).await;
         if !concurrent.is_empty() {
             self.finish_all(&mut concurrent, context).await;
         }
         user.is_new_client &= context.calls == 0;
-        ended
+        result
     }
 
     async fn drive_part<'a>(
@@ -198,10 +198,10 @@ impl<W: Wire> ArrivalRunner<W> {
                 Operation::Ended(_) => context.dispatched,
                 _ => MonoTime::now(),
             };
-            let heard = match next {
-                Operation::Ended(ended) => return Some(ended),
-                Operation::Concurrent(wishes) => {
-                    concurrent.enqueue(wishes);
+            let completion = match next {
+                Operation::Ended(result) => return Some(result),
+                Operation::Concurrent(requests) => {
+                    concurrent.enqueue(requests);
                     next = Operation::External;
                     continue;
                 }
@@ -223,14 +223,14 @@ impl<W: Wire> ArrivalRunner<W> {
                 Operation::Send(request) => self.send_one(&request, context, now).await,
                 Operation::Batch(requests) => self.send_batch(&requests, context).await,
             };
-            if heard.is_stopped() {
+            if completion.is_stopped() {
                 context.all_ok = false;
                 context.refusals += 1;
                 if context.refusals > REFUSALS_MAX {
                     return None;
                 }
             }
-            next = user.script.resume(heard);
+            next = user.script.resume(completion);
             // Without it, a user that never waits would prevent the pacer from reading its
             // commands.
             tokio::task::consume_budget().await;

@@ -160,11 +160,11 @@ impl VirtualUsers {
         match &mut *self.idle.borrow_mut() {
             Idle::InTurn(idle) => idle.push_back(user),
             Idle::ByNumber(idle) => {
-                let place = user.number as usize;
-                if idle.len() <= place {
-                    idle.resize_with(place + 1, || None);
+                let index = user.number as usize;
+                if idle.len() <= index {
+                    idle.resize_with(index + 1, || None);
                 }
-                idle[place] = Some(user);
+                idle[index] = Some(user);
             }
         }
     }

@@ -22,7 +22,7 @@ const AVOIDED_AFTER_TIME_OUT_US: u64 = 300_000_000;
 #[derive(Debug)]
 pub(crate) struct AddressOrder {
     /// Number of connections begun; selects the next address.
-    turn: Cell<usize>,
+    begun: Cell<usize>,
     /// Addresses that failed, and until when they are tried last.
     avoided: RefCell<BTreeMap<SocketAddr, MonoTime>>,
 }
@@ -38,7 +38,7 @@ impl AddressOrder {
     /// Begins with the address of this index.
     pub(crate) fn new(first: usize) -> Self {
         Self {
-            turn: Cell::new(first),
+            begun: Cell::new(first),
             avoided: RefCell::default(),
         }
     }
@@ -46,8 +46,8 @@ impl AddressOrder {
     /// The addresses in the order of the next connection. Addresses of the family that the system
     /// listed first come before the others.
     pub(crate) fn next(&self, mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-        let turn = self.turn.get();
-        self.turn.set(turn.wrapping_add(1));
+        let begun = self.begun.get();
+        self.begun.set(begun.wrapping_add(1));
         let Some(first) = addresses.first() else {
             return addresses;
         };
@@ -59,7 +59,7 @@ impl AddressOrder {
         };
         addresses.sort_by_key(rank);
         for equals in addresses.chunk_by_mut(|one, other| rank(one) == rank(other)) {
-            equals.rotate_left(turn % equals.len());
+            equals.rotate_left(begun % equals.len());
         }
         addresses
     }

@@ -52,10 +52,10 @@ struct Resolved {
 
 impl Dialer {
     pub(crate) fn new(program: Arc<Program>, target: u16) -> Self {
-        let place = &program.targets[usize::from(target)];
+        let plan_target = &program.targets[usize::from(target)];
         Self {
-            local_addresses: LocalAddresses::new(&place.sources),
-            order: AddressOrder::new(place.first_address()),
+            local_addresses: LocalAddresses::new(&plan_target.sources),
+            order: AddressOrder::new(plan_target.first_address()),
             program,
             target,
             resolved: RefCell::new(None),

@@ -125,13 +125,13 @@ async fn socks5(login: Option<&[u8]>, request: &[u8], tcp: &mut TcpStream) -> Re
             tcp.write_all(login).await?;
             tcp.read_exact(&mut answer).await?;
             if answer[1] != 0 {
-                let said = format!("SOCKS 5 login: status {}", answer[1]);
-                return Err(Refused::new(Cause::ProxyCredentials, said));
+                let reason = format!("SOCKS 5 login: status {}", answer[1]);
+                return Err(Refused::new(Cause::ProxyCredentials, reason));
             }
         }
         ([5, 2 | 0xff], _) => {
-            let said = "SOCKS 5: no acceptable authentication".to_owned();
-            return Err(Refused::new(Cause::ProxyCredentials, said));
+            let reason = "SOCKS 5: no acceptable authentication".to_owned();
+            return Err(Refused::new(Cause::ProxyCredentials, reason));
         }
         _ => return Err(Refused::protocol("not SOCKS 5")),
     }

@@ -191,7 +191,7 @@ impl Link {
         self.requests = self.requests.saturating_add(1);
     }
 
-    /// Drives an exchange; gives the status code once the answer is complete.
+    /// Drives an exchange; returns the status code once the answer is complete.
     pub(super) fn poll_exchange(
         &mut self,
         cx: &mut Context<'_>,

@@ -18,9 +18,9 @@ use crate::fire::arrival_id::ArrivalId;
 use crate::users::row_file::{Cursor, RowFile};
 
 /// Maximum number of rows for which a core caches the compiled calls.
-const KEPT_ROWS_MAX: u64 = 16_384;
+const CACHED_ROWS_MAX: u64 = 16_384;
 /// Maximum bytes of a file for which a core caches the compiled calls.
-const KEPT_BYTES_MAX: u64 = 4 << 20;
+const CACHED_BYTES_MAX: u64 = 4 << 20;
 
 impl Program {
     /// Takes the files of the plan's feeds, in their order. The list of requests is in the first
@@ -61,7 +61,7 @@ pub(crate) struct RequestRows {
     cursor: Cursor,
     feeder: RefCell<Feeder>,
     /// Calls by row; empty for a large file.
-    kept: RefCell<Vec<Option<Arc<Call>>>>,
+    cached: RefCell<Vec<Option<Arc<Call>>>>,
 }
 
 impl RequestRows {
@@ -69,13 +69,13 @@ impl RequestRows {
     pub(crate) fn of(program: &Program, workload: &Arc<Workload>) -> Option<Self> {
         let list = program.requests.as_ref()?;
         let file = Arc::clone(list.file.as_ref()?);
-        let is_small = file.rows() <= KEPT_ROWS_MAX && file.content().bytes <= KEPT_BYTES_MAX;
-        let kept = if is_small { file.rows() } else { 0 };
-        let kept = vec![None; usize::try_from(kept).unwrap_or(0)];
+        let is_small = file.rows() <= CACHED_ROWS_MAX && file.content().bytes <= CACHED_BYTES_MAX;
+        let cached = if is_small { file.rows() } else { 0 };
+        let cached = vec![None; usize::try_from(cached).unwrap_or(0)];
         Some(Self {
             cursor: Cursor::new(file),
             feeder: RefCell::new(Feeder::new(Arc::clone(workload), 0, &list.rows)),
-            kept: RefCell::new(kept),
+            cached: RefCell::new(cached),
         })
     }
 
@@ -90,15 +90,15 @@ impl RequestRows {
         };
         let row = self.feeder.borrow_mut().row(scope);
         let row = row.map_err(|_| "no request is left for this arrival".to_owned())?;
-        let place = usize::try_from(row).unwrap_or(usize::MAX);
-        if let Some(Some(call)) = self.kept.borrow().get(place) {
+        let index = usize::try_from(row).unwrap_or(usize::MAX);
+        if let Some(Some(call)) = self.cached.borrow().get(index) {
             return Ok(Arc::clone(call));
         }
         let call = self.compiled(program, row);
         let call = call.map_err(|why| format!("request {} of the list: {why}", row + 1))?;
         let call = Arc::new(call);
-        if let Some(kept) = self.kept.borrow_mut().get_mut(place) {
-            *kept = Some(Arc::clone(&call));
+        if let Some(cached) = self.cached.borrow_mut().get_mut(index) {
+            *cached = Some(Arc::clone(&call));
         }
         Ok(call)
     }

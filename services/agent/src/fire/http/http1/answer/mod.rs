@@ -236,7 +236,7 @@ struct Head {
     framing: Framing,
 }
 
-/// What ends a body, if there may be one (RFC 9112, section 6.3).
+/// How a body ends, if there may be one (RFC 9112, section 6.3).
 #[derive(Debug)]
 enum Framing {
     Length(u64),
@@ -268,7 +268,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
     Ok(Some((length, head)))
 }
 
-/// What the header lines of one head say about its framing and its connection.
+/// The framing and the connection settings in the header lines of one head.
 #[derive(Debug, Default)]
 struct HeaderFacts {
     length: Option<u64>,
