@@ -47,21 +47,22 @@ pub enum Effect {
 /// One run that is not over.
 #[derive(Debug)]
 pub(crate) struct OpenRun {
-    /// Tenant on whose subjects its log is.
+    /// Tenant on whose subjects the run's log is.
     pub(crate) tenant: TenantId,
     /// The fold of its log.
     pub(crate) state: RunState,
     /// Its control events.
     pub(crate) feed: NewsFeed,
-    /// The last sequence of its control subject; unlike the state's it includes unreadable events.
+    /// The last sequence of its control subject. Unlike `state.ctl_seq` it includes unreadable
+    /// events.
     pub(crate) ctl_last: u64,
-    /// Time of its first record, by its writer's clock.
+    /// Time of its first record, by the clock of the record's writer.
     pub(crate) requested_at: Timestamp,
     /// Why it may not be created yet.
     pub(crate) not_admitted: Option<NotAdmitted>,
     /// Whether an earlier stack left it unfinished.
     pub(crate) left_over: bool,
-    /// Whether its log has a decision of a later version that this one cannot read: then only
+    /// Whether its log has a decision of a later version that this program cannot read: then only
     /// coordinators of that version decide.
     pub(crate) has_newer_decision: bool,
     /// Whether something changed since the last call of `decide`.
@@ -112,13 +113,27 @@ enum Activity {
     ReadingLast {
         known: u64,
     },
-    /// An effect failed.
+    /// An effect failed; it is retried at `until`.
     BackingOff {
         until: Timestamp,
     },
 }
 
-/// Whether the control subject still holds the run.
+impl Activity {
+    /// The end of a wait; `None` for an activity that is not one.
+    fn wait_end(&mut self) -> Option<&mut Timestamp> {
+        match self {
+            Self::AwaitingTail { ask_at, .. } => Some(ask_at),
+            Self::BackingOff { until } => Some(until),
+            Self::Idle
+            | Self::ReadingHead { .. }
+            | Self::Appending { .. }
+            | Self::ReadingLast { .. } => None,
+        }
+    }
+}
+
+/// Whether the control subject still contains the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogPresence {
     /// It does.
@@ -184,7 +199,7 @@ impl OpenRun {
         self.activity != Activity::Idle
     }
 
-    /// What its admission depends on.
+    /// The properties of the run that its admission depends on.
     pub(crate) fn waiting(&self, run: &RunId) -> Waiting {
         let requested = self.state.requested.as_deref();
         Waiting {
@@ -201,7 +216,7 @@ impl OpenRun {
         self.not_admitted = Some(found);
     }
 
-    /// It is admitted.
+    /// Takes note that the run is admitted.
     pub(crate) fn let_in(&mut self) {
         self.stale |= self.not_admitted.take().is_some();
     }
@@ -210,7 +225,7 @@ impl OpenRun {
     pub(crate) fn note_unreached(&mut self, holder: &Holder, report: Option<&Unreached>) {
         match report {
             Some(report) if self.state.ever_held.contains(holder) => {
-                // Before the first call has finished the report cannot change a decision.
+                // Before the first call has finished, the report cannot change a decision.
                 self.stale |= report.calls > 0;
                 self.unreached.insert(holder.clone(), report.clone());
             }
@@ -225,29 +240,18 @@ impl OpenRun {
         self.deadline = Some(self.deadline.map_or(by, |deadline| deadline.min(by)));
     }
 
-    /// The next time at which it may have an effect without an event.
+    /// The next time at which an effect may be due without an event.
     pub(crate) fn wake_at(&self) -> Option<Timestamp> {
         match self.activity {
             Activity::Idle => self.deadline,
-            Activity::AwaitingTail { ask_at, .. } => Some(ask_at),
-            Activity::BackingOff { until } => Some(until),
-            Activity::ReadingHead { .. }
-            | Activity::Appending { .. }
-            | Activity::ReadingLast { .. } => None,
+            mut activity => activity.wait_end().copied(),
         }
     }
 
     /// Shortens waits that a clock set back has made too long.
     pub(crate) fn clock_was_set(&mut self, now: Timestamp) {
-        let most = now.plus_us(FULL_RETRY_DELAY_US);
-        match &mut self.activity {
-            Activity::AwaitingTail {
-                ask_at: instant, ..
-            }
-            | Activity::BackingOff { until: instant } => {
-                *instant = (*instant).min(most);
-            }
-            _ => {}
+        if let Some(wait_end) = self.activity.wait_end() {
+            *wait_end = (*wait_end).min(now.plus_us(FULL_RETRY_DELAY_US));
         }
         self.stale = true;
     }
@@ -390,7 +394,7 @@ impl OpenRun {
     }
 
     /// The head of the data stream, if it was read after the last folded record: a seal must cover
-    /// each delta that was stored before the final facts that it counts.
+    /// each delta that was stored before the final facts that the seal counts.
     fn fresh_head(&self) -> Option<u64> {
         let current = (self.state.ctl_seq, self.state.evt_seq);
         let head = self
@@ -408,7 +412,7 @@ impl OpenRun {
         let Some(why) = self.unwritable else {
             return decide(&self.state, observations, policy, now);
         };
-        // A run that cannot go on ends like a left-over one, with an ending of its own.
+        // A run that cannot continue ends like a left-over one, with an ending of its own.
         observations.left_over = true;
         observations.waits_for_tails = false;
         let end = decide(&self.state, observations, policy, now);

@@ -1,7 +1,8 @@
 //! Admission of runs to a shared fleet: the fold of its decisions, and the append in progress.
 //! Pure.
 //!
-//! At most one append is in progress; nothing more is admitted until the log has brought it.
+//! At most one append is in progress; nothing more is admitted until the tail has brought its
+//! decision.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use loadpilot_events::{Envelope, RunId, Timestamp};
 use crate::append::{Outcome, PendingAppend};
 use crate::run_state::{Effect, FULL_RETRY_DELAY_US, OpenRun, RETRY_DELAY_US, TAIL_TIMEOUT_US};
 
-/// Interval in µs at which the number of agents is looked at while runs wait.
+/// Interval in µs at which the number of agents is checked while runs wait.
 const RECHECK_US: u64 = 1_000_000;
 
 /// The admission of runs.
@@ -40,8 +41,19 @@ enum Activity {
     AwaitingTail { seq: u64, ask_at: Timestamp },
     /// The last sequence of the decisions is being read.
     ReadingLast,
-    /// An append failed.
+    /// An append failed; it is retried at `until`.
     BackingOff { until: Timestamp },
+}
+
+impl Activity {
+    /// The end of a wait; `None` for an activity that is not one.
+    fn wait_end(&mut self) -> Option<&mut Timestamp> {
+        match self {
+            Self::AwaitingTail { ask_at, .. } => Some(ask_at),
+            Self::BackingOff { until } => Some(until),
+            Self::Idle | Self::Appending { .. } | Self::ReadingLast => None,
+        }
+    }
 }
 
 impl AdmissionQueue {
@@ -64,7 +76,7 @@ impl AdmissionQueue {
         self.state.admitted.contains_key(run)
     }
 
-    /// Holds back runs that were requested since the last call.
+    /// Holds back the runs that were requested since the last call.
     pub(crate) fn hold_back(
         &self,
         open_runs: &mut BTreeMap<RunId, OpenRun>,
@@ -82,8 +94,8 @@ impl AdmissionQueue {
         }
     }
 
-    /// The next effect, if one is due. Without one, all runs that wait have learned their places.
-    /// `home` has the subjects of the fleet, `agents` is the number of agents that live.
+    /// The next effect, if one is due. If there is none, every waiting run knows its place.
+    /// `home` has the subjects of the fleet, `agents` is the number of live agents.
     pub(crate) fn next(
         &mut self,
         open_runs: &mut BTreeMap<RunId, OpenRun>,
@@ -108,7 +120,7 @@ impl AdmissionQueue {
             return None;
         }
         let waiting = self.waiting(open_runs);
-        // Coordinators of a later version admit the others.
+        // The other runs are admitted by coordinators of a later version.
         let waiting = waiting.filter(|(_, open_run)| !open_run.has_newer_decision);
         let waiting: Vec<Waiting> = waiting
             .map(|(run, open_run)| open_run.waiting(run))
@@ -117,8 +129,8 @@ impl AdmissionQueue {
             .then(|| now.plus_us(RECHECK_US));
         let is_open = |run: &RunId| open_runs.contains_key(run);
         let decision = admit(&self.state, &waiting, is_open, tenants, agents);
-        // A run about which something is being decided may be on its way to a refusal. It keeps its
-        // turn until that is known: the decision stays due.
+        // A run with a decision in progress may be about to be refused. It keeps its turn until the
+        // outcome is known: the admission stays due.
         let chosen = decision.as_ref().map(AdmissionDecision::run);
         let chosen = chosen.and_then(|run| open_runs.get(run));
         self.is_stale = chosen.is_some_and(OpenRun::is_busy);
@@ -196,31 +208,22 @@ impl AdmissionQueue {
 
     /// Shortens waits that a clock set back has made too long.
     pub(crate) fn clock_was_set(&mut self, now: Timestamp) {
-        let most = now.plus_us(FULL_RETRY_DELAY_US);
-        match &mut self.activity {
-            Activity::AwaitingTail {
-                ask_at: instant, ..
-            }
-            | Activity::BackingOff { until: instant } => {
-                *instant = (*instant).min(most);
-            }
-            Activity::Idle | Activity::Appending { .. } | Activity::ReadingLast => {}
+        if let Some(wait_end) = self.activity.wait_end() {
+            *wait_end = (*wait_end).min(now.plus_us(FULL_RETRY_DELAY_US));
         }
-        // The number of agents is looked at now.
+        // The number of agents is checked now.
         self.is_stale = true;
     }
 
-    /// The next time at which it may have an effect without an event.
+    /// The next time at which an effect may be due without an event.
     pub(crate) fn wake_at(&self) -> Option<Timestamp> {
         match self.activity {
             Activity::Idle => self.recheck_at,
-            Activity::AwaitingTail { ask_at, .. } => Some(ask_at),
-            Activity::BackingOff { until } => Some(until),
-            Activity::Appending { .. } | Activity::ReadingLast => None,
+            mut activity => activity.wait_end().copied(),
         }
     }
 
-    /// Ends the wait for a decision that was folded.
+    /// Ends the wait for a decision that has been folded.
     fn settle(&mut self) {
         if let Activity::AwaitingTail { seq, .. } = self.activity
             && self.state.last_seq >= seq
@@ -241,7 +244,7 @@ impl AdmissionQueue {
         open_runs.iter().filter(waits)
     }
 
-    /// What each run that waits has to know.
+    /// The place of each waiting run, and what else its admission depends on.
     fn places(
         &self,
         open_runs: &BTreeMap<RunId, OpenRun>,
