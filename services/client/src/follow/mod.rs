@@ -400,7 +400,8 @@ impl Follower {
                 let why = why.unwrap_or_default();
                 let outage_s = OUTAGE_MIN.as_secs();
                 format!(
-                    "no connection to NATS for {outage_s} s{why}; the figures follow once it is back"
+                    "no connection to NATS for {outage_s} s{why}; the figures follow once it is \
+                     back"
                 )
             }
             (Link::Up { since }, Some(begin)) => {

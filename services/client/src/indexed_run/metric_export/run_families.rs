@@ -317,8 +317,8 @@ fn judgement(figures: &Figures) -> Vec<Family> {
         ),
         family(
             ("run_verdict", Unit::None),
-            "1 for the verdict of a run that is over: `void` and `stopped` stand for thresholds that \
-             held in a run that is INVALID or was cut short.",
+            "1 for the verdict of a run that is over: `void` and `stopped` stand for thresholds \
+             that held in a run that is INVALID or was cut short.",
             &["verdict"],
             choice("verdict", &VERDICTS, verdict),
         ),
