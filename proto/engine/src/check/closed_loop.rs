@@ -65,11 +65,11 @@ fn stages(checker: &mut Checker<'_>, plan: &Plan, stages: &[UserStage]) {
         "must be 1 to 1000 stages",
         stages.len(),
     );
-    for (place, stage) in stages.iter().enumerate() {
+    for (index, stage) in stages.iter().enumerate() {
         if checker.problems.len() - before > limits::PROBLEMS_MAX {
             break;
         }
-        let field = format!("user_stages[{place}]");
+        let field = format!("user_stages[{index}]");
         let lasts = stage.duration_us > 0;
         let rule = "must be at least 1 µs";
         checker.require(

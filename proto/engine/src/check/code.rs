@@ -38,8 +38,8 @@ pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
     let few = code.secret_headers.len() <= limits::HEADERS_MAX;
     let count = code.secret_headers.len();
     checker.require(few, "code.secret_headers", "must be at most 64", count);
-    for (place, name) in code.secret_headers.iter().enumerate() {
-        checker.header_name(&format!("code.secret_headers[{place}]"), name);
+    for (index, name) in code.secret_headers.iter().enumerate() {
+        checker.header_name(&format!("code.secret_headers[{index}]"), name);
     }
     let same = code.tasks.len() == plan.tasks.len();
     let rule = "must be as many as the plan has tasks";
@@ -48,18 +48,18 @@ pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
     let same = code.types.len() == plan.types.len();
     let rule = "must be as many as the plan has types";
     checker.require(same, "code.types", rule, code.types.len());
-    for (place, own) in code.types.iter().enumerate() {
-        checker.name(&format!("code.types[{place}].file"), &own.file);
+    for (index, own) in code.types.iter().enumerate() {
+        checker.name(&format!("code.types[{index}].file"), &own.file);
     }
-    for (place, own) in code.by_type().iter().enumerate() {
+    for (index, own) in code.by_type().iter().enumerate() {
         let field = match code.types.is_empty() {
             true => "code".to_owned(),
-            false => format!("code.types[{place}]"),
+            false => format!("code.types[{index}]"),
         };
         own_parts(checker, own, metrics, &field);
     }
-    for (place, task) in code.tasks.iter().enumerate() {
-        let field = format!("code.tasks[{place}]");
+    for (index, task) in code.tasks.iter().enumerate() {
+        let field = format!("code.tasks[{index}]");
         CodeChecker::new(checker, code, metrics, format!("{field}.body")).routine(&task.body, 0);
         if let Some(check) = &task.check {
             let mut code_checker =

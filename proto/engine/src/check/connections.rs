@@ -82,11 +82,11 @@ fn other_targets(checker: &mut Checker<'_>, plan: &Plan) {
     if others.is_empty() {
         return;
     }
-    for (place, other) in others.iter().enumerate() {
-        let field = format!("connections.other_targets[{place}]");
+    for (index, other) in others.iter().enumerate() {
+        let field = format!("connections.other_targets[{index}]");
         target::url(checker, &field, other);
         let scheme = |url: &str| url.split("://").next().unwrap_or_default().to_owned();
-        let is_new = plan.target != *other && !others[..place].contains(other);
+        let is_new = plan.target != *other && !others[..index].contains(other);
         checker.require(
             is_new,
             &*field,
@@ -210,8 +210,8 @@ fn redirect_origins(checker: &mut Checker<'_>, plan: &Plan) {
     if origins.is_empty() {
         return;
     }
-    for (place, origin) in origins.iter().enumerate() {
-        let field = format!("connections.redirect_origins[{place}]");
+    for (index, origin) in origins.iter().enumerate() {
+        let field = format!("connections.redirect_origins[{index}]");
         target::url(checker, &field, origin);
         checker.require(
             split(origin).1.is_empty(),
@@ -219,7 +219,7 @@ fn redirect_origins(checker: &mut Checker<'_>, plan: &Plan) {
             "must be an origin without a path, such as https://login.example",
             target::without_user(origin),
         );
-        let is_new = !origins[..place].contains(origin);
+        let is_new = !origins[..index].contains(origin);
         let is_other = plan.targets().all(|target| split(target).0 != origin);
         checker.require(
             is_new && is_other,

@@ -209,12 +209,12 @@ fn profile(checker: &mut Checker<'_>, profile: &Profile) -> bool {
     let fits = (1..=max).contains(&count);
     checker.require(fits, "profile.pieces", rule, count);
     let mut total_us: u64 = 0;
-    for (place, piece) in profile.pieces.iter().enumerate() {
+    for (index, piece) in profile.pieces.iter().enumerate() {
         // A curve has very many pieces, and each may break a rule.
         if checker.problems.len() - before > limits::PROBLEMS_MAX {
             break;
         }
-        let field = format!("profile.pieces[{place}]");
+        let field = format!("profile.pieces[{index}]");
         let duration = format!("{field}.duration_us");
         checker.require(
             piece.duration_us > 0,
@@ -317,8 +317,8 @@ fn tasks(checker: &mut Checker<'_>, plan: &Plan) {
         weights,
     );
     let mut names = BTreeSet::new();
-    for (place, task) in tasks.iter().enumerate() {
-        let field = format!("tasks[{place}]");
+    for (index, task) in tasks.iter().enumerate() {
+        let field = format!("tasks[{index}]");
         checker.name(&format!("{field}.name"), &task.name);
         let unique = names.insert(&task.name);
         checker.require(
@@ -342,10 +342,10 @@ fn tasks(checker: &mut Checker<'_>, plan: &Plan) {
         let count = range.contains(&task.steps.len());
         let steps = format!("{field}.steps");
         checker.require(count, steps, rule, task.steps.len());
-        for (place, step) in task.steps.iter().enumerate() {
+        for (index, step) in task.steps.iter().enumerate() {
             self::step(
                 checker,
-                &format!("{field}.steps[{place}]"),
+                &format!("{field}.steps[{index}]"),
                 step,
                 plan.timeout_us,
             );
@@ -366,8 +366,8 @@ fn step(checker: &mut Checker<'_>, field: &str, step: &Step, timeout_us: u64) {
     let count = step.headers.len() <= limits::HEADERS_MAX;
     let headers = format!("{field}.headers");
     checker.require(count, headers, "must be at most 64", step.headers.len());
-    for (place, header) in step.headers.iter().enumerate() {
-        self::header(checker, &format!("{field}.headers[{place}]"), header);
+    for (index, header) in step.headers.iter().enumerate() {
+        self::header(checker, &format!("{field}.headers[{index}]"), header);
     }
     if let Some(body) = &step.body {
         body::body(checker, &format!("{field}.body"), body);

@@ -160,10 +160,10 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
         "different tasks",
     );
     let is_of_first = |task: &u16| first.contains(task);
-    for (place, feed) in plan.feeds().iter().enumerate() {
+    for (index, feed) in plan.feeds().iter().enumerate() {
         let rule = "must name the tasks of the first side: both halves of a pair have one row";
         let tasks = feed.tasks.iter().find(|task| !is_of_first(task));
-        let field = format!("feeds[{place}].tasks");
+        let field = format!("feeds[{index}].tasks");
         checker.require(tasks.is_none(), field, rule, tasks.unwrap_or(&0));
     }
 }

@@ -62,7 +62,7 @@ fn secrets(checker: &mut Checker<'_>, requests: &Requests) {
     let count = requests.secrets.len();
     let fits = count <= limits::REQUEST_SECRETS_MAX;
     checker.require(fits, "requests.secrets", "must be at most 100", count);
-    for (place, name) in requests.secrets.iter().enumerate() {
-        checker.name(&format!("requests.secrets[{place}]"), name);
+    for (index, name) in requests.secrets.iter().enumerate() {
+        checker.name(&format!("requests.secrets[{index}]"), name);
     }
 }

@@ -27,8 +27,8 @@ pub(super) fn script(checker: &mut Checker<'_>, plan: &Plan) {
     let few = script.secret_headers.len() <= limits::HEADERS_MAX;
     let count = script.secret_headers.len();
     checker.require(few, "script.secret_headers", "must be at most 64", count);
-    for (place, name) in script.secret_headers.iter().enumerate() {
-        checker.header_name(&format!("script.secret_headers[{place}]"), name);
+    for (index, name) in script.secret_headers.iter().enumerate() {
+        checker.header_name(&format!("script.secret_headers[{index}]"), name);
     }
     let fits = (1..=limits::USERS_MAX).contains(&script.users);
     checker.require(fits, "script.users", "must be 1 to 1000000", script.users);
@@ -48,8 +48,8 @@ pub(super) fn feeds(checker: &mut Checker<'_>, plan: &Plan, list: &str, feeds: &
     let few = feeds.len() <= limits::FEEDS_MAX;
     checker.require(few, list, "must be at most 100", feeds.len());
     let mut names = BTreeSet::new();
-    for (place, feed) in feeds.iter().enumerate() {
-        let field = format!("{list}[{place}]");
+    for (index, feed) in feeds.iter().enumerate() {
+        let field = format!("{list}[{index}]");
         checker.name(&format!("{field}.name"), &feed.name);
         let unique = names.insert(&feed.name);
         let rule = "must be unique in the plan";

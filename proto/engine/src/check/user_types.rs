@@ -38,8 +38,8 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
 fn types(checker: &mut Checker<'_>, plan: &Plan) {
     let mut names = BTreeSet::new();
     let mut tasks_of_all = 0;
-    for (place, (one, tasks)) in plan.tasks_of_types().enumerate() {
-        let field = format!("types[{place}]");
+    for (index, (one, tasks)) in plan.tasks_of_types().enumerate() {
+        let field = format!("types[{index}]");
         checker.name(&format!("{field}.name"), &one.name);
         let is_plain = !one.name.contains(TYPE_SEPARATOR);
         let rule = "must not have a /: it separates the name of a type from that of its task";
@@ -85,11 +85,11 @@ fn shares(checker: &mut Checker<'_>, plan: &Plan) {
         checker.require(fits, "types", rule, shares.join(", "));
         return;
     };
-    for ((place, one), count) in plan.types.iter().enumerate().zip(users_of_types(plan)) {
+    for ((index, one), count) in plan.types.iter().enumerate().zip(users_of_types(plan)) {
         let rule = format!(
             "must give the type {} at least one of the {users} users",
             one.name
         );
-        checker.require(count > 0, format!("types[{place}].share"), &rule, one.share);
+        checker.require(count > 0, format!("types[{index}].share"), &rule, one.share);
     }
 }

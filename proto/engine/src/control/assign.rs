@@ -52,9 +52,9 @@ const DECISION_FRAME_BYTES: u64 = 2_048;
 #[must_use]
 pub fn deal(shards: u32, holders: &[Holder]) -> Vec<Holding> {
     let count = holders.len();
-    let holding = |(place, holder): (usize, &Holder)| Holding {
+    let holding = |(index, holder): (usize, &Holder)| Holding {
         holder: holder.clone(),
-        shards: (0..shards).skip(place).step_by(count.max(1)).collect(),
+        shards: (0..shards).skip(index).step_by(count.max(1)).collect(),
     };
     holders.iter().enumerate().map(holding).collect()
 }
@@ -90,12 +90,12 @@ pub fn take_over(
     let takes = |holder: &Holder| all_leave || !leaving.contains(holder);
     let fewest = map.iter().enumerate();
     let fewest = fewest.filter(|(_, (holder, _))| takes(holder));
-    let fewest = fewest.map(|(place, (_, held))| Reverse((held.len(), place)));
+    let fewest = fewest.map(|(index, (_, held))| Reverse((held.len(), index)));
     let mut fewest: BinaryHeap<_> = fewest.collect();
     for shard in (0..shards).filter(|shard| !held.contains(shard)) {
         if let Some(mut least) = fewest.peek_mut() {
-            let (count, place) = &mut least.0;
-            map[*place].1.push(shard);
+            let (count, index) = &mut least.0;
+            map[*index].1.push(shard);
             *count += 1;
         }
     }

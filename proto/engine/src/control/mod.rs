@@ -176,7 +176,7 @@ impl Assignment {
     #[must_use]
     pub fn new(generation: Generation, from_tick: u32, holdings: Vec<Holding>) -> Self {
         let places = holdings.iter().enumerate().rev();
-        let places = places.map(|(place, holding)| (holding.holder.clone(), place));
+        let places = places.map(|(position, holding)| (holding.holder.clone(), position));
         Self {
             generation,
             from_tick,
@@ -188,8 +188,8 @@ impl Assignment {
     /// The holding of `holder`.
     #[must_use]
     pub fn of(&self, holder: &Holder) -> Option<&Holding> {
-        let &place = self.places.get(holder)?;
-        self.holdings.get(place)
+        let &position = self.places.get(holder)?;
+        self.holdings.get(position)
     }
 }
 

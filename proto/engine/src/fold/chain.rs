@@ -40,7 +40,7 @@ pub struct Chain {
     /// Its totals.
     totals: Counts,
     /// Deltas beyond a gap.
-    waiting: BTreeMap<u64, Grown>,
+    waiting: BTreeMap<u64, DeltaTotals>,
 }
 
 /// The result of taking a delta.
@@ -74,14 +74,14 @@ struct Counts {
 
 /// What a delta adds, by its rows, and its totals.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Grown {
+struct DeltaTotals {
     rows: Counts,
     totals: Counts,
 }
 
 /// The final totals of a process.
 #[derive(Debug, Clone, Copy)]
-struct LastWords<'a> {
+struct FinalTotals<'a> {
     final_seq: u64,
     totals: &'a Totals,
     /// The final number in its crash tail; 0 without a tail.
@@ -99,11 +99,11 @@ impl Chain {
             self.doubled.insert(delta.seq);
             return Taken::Another;
         }
-        let grown = Grown {
+        let delta_totals = DeltaTotals {
             rows: Counts::of_rows(delta),
             totals: Counts::of(&delta.totals),
         };
-        self.waiting.insert(delta.seq, grown);
+        self.waiting.insert(delta.seq, delta_totals);
         while let Some(next) = self.waiting.remove(&(self.judged + 1)) {
             self.judged += 1;
             if self.totals.plus(&next.rows) != next.totals {
@@ -152,11 +152,11 @@ impl Chain {
 
     /// What is wrong in comparison with the final totals of the process; `excused` deltas are
     /// missing for a reason that is named elsewhere.
-    fn against(&self, holder: &Holder, words: LastWords<'_>, excused: u64) -> Vec<Broken> {
-        let LastWords {
+    fn against(&self, holder: &Holder, stated: FinalTotals<'_>, excused: u64) -> Vec<Broken> {
+        let FinalTotals {
             final_seq, of_tail, ..
-        } = words;
-        let (totals, claimed) = (self.close().1, Counts::of(words.totals));
+        } = stated;
+        let (totals, claimed) = (self.close().1, Counts::of(stated.totals));
         let missing = self.seqs.missing_up_to(final_seq);
         let last = self.seqs.last();
         let broken = |invariant, what| Broken {
@@ -208,16 +208,16 @@ pub(crate) fn judge<'a>(
     if control.sealed.is_none() {
         return found;
     }
-    let last_words = last_words(control);
-    for (&holder, &words) in &last_words {
+    let final_totals = final_totals(control);
+    for (&holder, &stated) in &final_totals {
         let chain = chains.get(holder).copied().unwrap_or(&nothing);
-        let broken = chain.against(holder, words, excused(holder));
+        let broken = chain.against(holder, stated, excused(holder));
         found.extend(broken.into_iter().map(|broken| (holder, broken)));
     }
     let state = &control.state;
     for (&holder, chain) in chains {
-        let ended = state.tails.contains_key(holder) || state.finished.contains_key(holder);
-        if !ended {
+        let has_totals = state.tails.contains_key(holder) || state.finished.contains_key(holder);
+        if !has_totals {
             let hole = chain.hole(holder, excused(holder));
             found.extend(hole.map(|broken| (holder, broken)));
         }
@@ -226,24 +226,24 @@ pub(crate) fn judge<'a>(
 }
 
 /// The final totals in a sealed run: those of the seal, and those of complete tails.
-fn last_words(control: &Control) -> BTreeMap<&Holder, LastWords<'_>> {
+fn final_totals(control: &Control) -> BTreeMap<&Holder, FinalTotals<'_>> {
     let state = &control.state;
     let of_tail = |holder: &Holder| state.tails.get(holder).map_or(0, |tail| tail.final_seq);
     let whole = state.tails.iter().filter(|(holder, tail)| {
-        let spoke = state.finished.contains_key(*holder);
-        tail.lost.is_none() && !spoke && state.ever_held.contains(*holder)
+        let has_finished = state.finished.contains_key(*holder);
+        tail.lost.is_none() && !has_finished && state.ever_held.contains(*holder)
     });
     let whole = whole.map(|(holder, tail)| (holder, (tail.final_seq, &tail.totals)));
     let all = control.finals().into_iter().chain(whole);
-    let words = |(holder, (final_seq, totals))| {
-        let words = LastWords {
+    let stated = |(holder, (final_seq, totals))| {
+        let stated = FinalTotals {
             final_seq,
             totals,
             of_tail: of_tail(holder),
         };
-        (holder, words)
+        (holder, stated)
     };
-    all.map(words).collect()
+    all.map(stated).collect()
 }
 
 /// The final number of a process that reported final totals, itself or by its tail.

@@ -110,8 +110,8 @@ fn holdings(control: &Control, holder: &Holder, ticks: u32) -> Vec<(Range<u32>, 
     let shards = created.map_or(1, |created| created.shards);
     let paired = created.is_some_and(|created| created.plan.paired);
     let mut held = Vec::new();
-    for (place, assignment) in control.assignments.iter().enumerate() {
-        let later = control.assignments[place + 1..].iter();
+    for (index, assignment) in control.assignments.iter().enumerate() {
+        let later = control.assignments[index + 1..].iter();
         let until = later.map(|next| next.from_tick).min().unwrap_or(ticks);
         let range = assignment.from_tick..until.min(ticks);
         let holding = assignment.of(holder);
@@ -125,7 +125,7 @@ fn holdings(control: &Control, holder: &Holder, ticks: u32) -> Vec<(Range<u32>, 
 }
 
 /// The gaps between the deltas of a process, and after the last of them.
-fn gaps(sums: Option<&HolderSums>, last_words: Option<&(u64, &Totals)>) -> Vec<Gap> {
+fn gaps(sums: Option<&HolderSums>, final_totals: Option<&(u64, &Totals)>) -> Vec<Gap> {
     let mut gaps = Vec::new();
     let (mut seq, mut at_us, mut total) = (0, 0, 0);
     for (&next, window) in sums.into_iter().flat_map(|sums| &sums.windows) {
@@ -140,12 +140,12 @@ fn gaps(sums: Option<&HolderSums>, last_words: Option<&(u64, &Totals)>) -> Vec<G
         }
         (seq, at_us, total) = (next, window.to_us, window.total);
     }
-    let claimed = last_words.map_or(0, |(_, totals)| totals.started + totals.dropped_total());
-    if last_words.is_none_or(|&(final_seq, _)| final_seq > seq) {
+    let claimed = final_totals.map_or(0, |(_, totals)| totals.started + totals.dropped_total());
+    if final_totals.is_none_or(|&(final_seq, _)| final_seq > seq) {
         gaps.push(Gap {
             us: at_us..u64::MAX,
             arrivals: claimed.saturating_sub(total),
-            is_delta: last_words.is_some(),
+            is_delta: final_totals.is_some(),
         });
     }
     gaps

@@ -33,24 +33,24 @@ pub fn decisions<'a>(
     request: Option<RequestedPlan<'a>>,
     log: impl IntoIterator<Item = Decided<'a>>,
 ) -> Breaches {
-    let mut past = Past {
+    let mut state = State {
         request,
-        ..Past::default()
+        ..State::default()
     };
     for decided in log {
-        past.take(decided);
-        past.last_seq = decided.seq;
+        state.take(decided);
+        state.last_seq = decided.seq;
     }
-    past.breaches
+    state.breaches
 }
 
 /// The state after the decisions so far.
 #[derive(Debug, Default)]
-struct Past<'a> {
+struct State<'a> {
     request: Option<RequestedPlan<'a>>,
     breaches: Breaches,
     /// Subject and sequence of the current decision.
-    place: (String, u64),
+    position: (String, u64),
     last_seq: u64,
     /// The latest time of a decision: no later decision is for an earlier time.
     now: Timestamp,
@@ -71,16 +71,16 @@ struct Past<'a> {
     over: bool,
 }
 
-impl Past<'_> {
+impl State<'_> {
     fn rule(&mut self, holds: bool, invariant: Invariant, what: impl Into<String>) {
         if !holds {
             self.breaches
-                .note(invariant, &self.place.0, self.place.1, what);
+                .note(invariant, &self.position.0, self.position.1, what);
         }
     }
 
     fn take(&mut self, decided: Decided<'_>) {
-        self.place = (decided.subject.to_owned(), decided.seq);
+        self.position = (decided.subject.to_owned(), decided.seq);
         self.now = self.now.max(decided.at);
         let rises = decided.seq > self.last_seq;
         self.rule(
@@ -140,8 +140,8 @@ impl Past<'_> {
             }
             Decision::ShardsReassigned(next) => self.reassigned(next),
             Decision::CapacityReduced(reduced) => {
-                let some = !reduced.losses.is_empty();
-                self.rule(some, Invariant::Holdings, "nobody was lost");
+                let has_any = !reduced.losses.is_empty();
+                self.rule(has_any, Invariant::Holdings, "nobody was lost");
                 self.lose(&reduced.losses);
             }
             Decision::StartScheduled(start) => self.started(start.start_at),
@@ -218,9 +218,9 @@ impl Past<'_> {
     }
 
     fn reassigned(&mut self, next: &ShardsReassigned) {
-        let some = self.generation > 0;
+        let has_any = self.generation > 0;
         self.rule(
-            some,
+            has_any,
             Invariant::Generations,
             "there is no assignment to change",
         );
@@ -273,9 +273,9 @@ impl Past<'_> {
         self.held_now.clear();
         for holding in holdings {
             let holder = &holding.holder;
-            let back = self.lost.contains(holder);
+            let was_lost = self.lost.contains(holder);
             let what = format!("{holder} was lost, and gets shards");
-            self.rule(!back, Invariant::Holdings, what);
+            self.rule(!was_lost, Invariant::Holdings, what);
             let one = agents.insert(&holder.agent);
             let what = format!("agent {} stands in it twice", holder.agent);
             self.rule(one, Invariant::Holdings, what);
@@ -324,17 +324,13 @@ impl Past<'_> {
             Invariant::Seal,
             "it names somebody twice",
         );
-        let forgotten = self.ever_held.iter().find(|holder| !once.contains(holder));
-        let what = forgotten.map(|holder| format!("{holder} held shards and is not named"));
-        self.rule(
-            forgotten.is_none(),
-            Invariant::Seal,
-            what.unwrap_or_default(),
-        );
-        let stranger = once
+        let omitted = self.ever_held.iter().find(|holder| !once.contains(holder));
+        let what = omitted.map(|holder| format!("{holder} held shards and is not named"));
+        self.rule(omitted.is_none(), Invariant::Seal, what.unwrap_or_default());
+        let unknown = once
             .into_iter()
             .find(|holder| !self.ever_held.contains(*holder));
-        let what = stranger.map(|holder| format!("{holder} never held shards"));
+        let what = unknown.map(|holder| format!("{holder} never held shards"));
         self.rule(what.is_none(), Invariant::Seal, what.unwrap_or_default());
     }
 }

@@ -116,10 +116,10 @@ impl ParsedDelta {
     /// Why it is unreadable, in words.
     pub(crate) fn histogram(
         &self,
-        place: usize,
+        index: usize,
         encoded: &EncodedHistogram,
     ) -> Result<Cow<'_, FilledBuckets>, String> {
-        match self.read_ahead.get(place) {
+        match self.read_ahead.get(index) {
             Some(Ok(filled)) => Ok(Cow::Borrowed(filled)),
             Some(Err(why)) => Err(why.clone()),
             None => read(&mut HistogramReader::default(), encoded).map(Cow::Owned),

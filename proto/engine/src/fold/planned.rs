@@ -52,11 +52,11 @@ impl<'a> Planned<'a> {
                 shares: Vec::new(),
                 owners: vec![None; shards as usize],
             };
-            for (place, holding) in assignment.holdings.iter().enumerate() {
+            for (index, holding) in assignment.holdings.iter().enumerate() {
                 let owned = holding.shards.iter().copied();
                 let owned: Vec<u32> = owned.filter(|&shard| shard < shards).collect();
                 for &shard in &owned {
-                    map.owners[shard as usize] = Some(place);
+                    map.owners[shard as usize] = Some(index);
                 }
                 let share = workload.share_of(shards, owned);
                 map.shares.push((holding.holder.clone(), share));
@@ -102,8 +102,8 @@ impl<'a> Planned<'a> {
         let map = self.in_force(tick)?;
         let shards = u32::try_from(map.owners.len()).ok()?.max(1);
         let shard = self.workload.shard_of(n, shards);
-        let place = (*map.owners.get(shard as usize)?)?;
-        map.shares.get(place).map(|(holder, _)| holder)
+        let index = (*map.owners.get(shard as usize)?)?;
+        map.shares.get(index).map(|(holder, _)| holder)
     }
 
     /// Whether arrival `n`, due in `tick`, has no holder.

@@ -12,34 +12,34 @@ pub(crate) fn seal(control: &Control, subject: &str, breaches: &mut Breaches) {
     };
     let mut note = |what: String| breaches.note(Invariant::Seal, subject, seq, what);
     let state = &control.state;
-    let fact = |seq: u64| {
+    let has_fact = |seq: u64| {
         let mut records = control.records.iter();
         records.any(|(at, parsed)| *at == seq && matches!(parsed, Parsed::Fact(..)))
     };
-    if seal.evt_seq >= seq || seal.evt_seq > 0 && !fact(seal.evt_seq) {
+    if seal.evt_seq >= seq || seal.evt_seq > 0 && !has_fact(seal.evt_seq) {
         note(format!(
             "no fact at {}, up to which facts count",
             seal.evt_seq
         ));
     }
     for last in &seal.finals {
-        let said = state.finished.get(&last.holder);
-        if said.is_none_or(|said| (said.final_seq, &said.totals) != (last.final_seq, &last.totals))
+        let fact = state.finished.get(&last.holder);
+        if fact.is_none_or(|fact| (fact.final_seq, &fact.totals) != (last.final_seq, &last.totals))
         {
             note(format!("{}: these are not its last words", last.holder));
         }
     }
     if let Some(unnamed) = seal.unnamed {
         let named = seal.finals.len() + seal.missing.len();
-        let spoke = state.ever_held.iter();
-        let spoke = spoke.filter(|holder| state.finished.contains_key(holder));
-        let spoke = spoke.count();
-        let silent = state.ever_held.len() - spoke;
-        let said = (unnamed.finished as usize, unnamed.missing as usize);
-        if named > 0 || said != (spoke, silent) {
+        let finished = state.ever_held.iter();
+        let finished = finished.filter(|holder| state.finished.contains_key(holder));
+        let finished = finished.count();
+        let missing = state.ever_held.len() - finished;
+        let counted = (unnamed.finished as usize, unnamed.missing as usize);
+        if named > 0 || counted != (finished, missing) {
             note(format!(
-                "it names {named} and counts {said:?}: {spoke} said their last words, {silent} \
-                 never did"
+                "it names {named} and counts {counted:?}: {finished} said their last words, \
+                 {missing} never did"
             ));
         }
     }

@@ -377,7 +377,7 @@ impl Closing<'_> {
                 Precision::Latency,
                 [50.0, 90.0, 95.0, 99.0, 100.0],
             );
-            let point = |place: usize| points.map(|points| points[place]);
+            let point = |index: usize| points.map(|points| points[index]);
             let raises = self.raises_in(tick..=tick);
             TickReport {
                 tick,

@@ -291,20 +291,20 @@ impl LiveView {
         };
         let mut first_call = 0;
         let mut tasks = Vec::new();
-        for (place, task) in created.plan.tasks.iter().enumerate() {
+        for (index, task) in created.plan.tasks.iter().enumerate() {
             let calls = first_call..first_call + u16::try_from(task.steps.len()).unwrap_or(0);
             first_call = calls.end;
             let (mut requests, mut errors, mut response) = (0, 0, hist::latency());
             let of_task = self.calls.iter().filter(|(call, _)| match call {
                 CallId::Planned(number) => calls.contains(number),
-                CallId::Named { task, .. } => usize::from(*task) == place,
+                CallId::Named { task, .. } => usize::from(*task) == index,
             });
             for (_, call) in of_task {
                 requests += call.ended;
                 errors += call.errors;
                 merge(&mut response, &call.latencies.response);
             }
-            errors += self.raises(control, |task| task == place).more_errors();
+            errors += self.raises(control, |task| task == index).more_errors();
             let latency = latency_ms(&response);
             tasks.push(TaskSnapshot {
                 name: task.name.clone(),

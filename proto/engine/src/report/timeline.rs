@@ -351,12 +351,12 @@ fn left(control: &Control, next: &ShardsReassigned) -> Vec<String> {
         !stay.any(|holder| *holder == old.holder) && !lost.any(|holder| *holder == old.holder)
     };
     let hands_over = |old: &Holding| {
-        let given: BTreeSet<u32> = old.shards.iter().copied().collect();
+        let moved: BTreeSet<u32> = old.shards.iter().copied().collect();
         let takers = next.holdings.iter().filter_map(|new| {
-            let count = new.shards.iter().filter(|one| given.contains(one)).count();
+            let count = new.shards.iter().filter(|one| moved.contains(one)).count();
             (count > 0).then(|| format!("{} takes {count}", new.holder.agent))
         });
-        let (agent, count, takers) = (&old.holder.agent, given.len(), name_list(takers));
+        let (agent, count, takers) = (&old.holder.agent, moved.len(), name_list(takers));
         format!("{agent} leaves and hands over its {count} shards: {takers}")
     };
     let left = before.flat_map(|map| &map.holdings).filter(leaves);

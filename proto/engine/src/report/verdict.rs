@@ -152,11 +152,11 @@ fn overload(plan: &Plan, report: &Report) -> Option<String> {
 
 /// Fails for tasks that ran and whose check was never called.
 fn unchecked(plan: &Plan, report: &Report) -> Option<String> {
-    let has_check = |place: usize| {
-        let in_code = plan.code.as_ref().and_then(|code| code.tasks.get(place));
+    let has_check = |index: usize| {
+        let in_code = plan.code.as_ref().and_then(|code| code.tasks.get(index));
         let mut in_python = plan.script.iter().flat_map(|script| &script.checked);
         in_code.is_some_and(|code| code.check.is_some())
-            || in_python.any(|&task| usize::from(task) == place)
+            || in_python.any(|&task| usize::from(task) == index)
     };
     let has_run = |task: &TaskReport| {
         let in_warm_up = report.warm_up.warm_up_us > 0 && task.finished == 0;
@@ -164,7 +164,7 @@ fn unchecked(plan: &Plan, report: &Report) -> Option<String> {
     };
     let tasks = report.tasks.iter().enumerate();
     let unseen =
-        tasks.filter(|(place, task)| task.checks.is_none() && has_run(task) && has_check(*place));
+        tasks.filter(|(index, task)| task.checks.is_none() && has_run(task) && has_check(*index));
     let names: Vec<&str> = unseen.map(|(_, task)| task.name.as_str()).collect();
     (!names.is_empty()).then(|| format!("no answer was checked of: {}", names.join(", ")))
 }

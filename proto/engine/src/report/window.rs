@@ -30,8 +30,8 @@ pub(super) fn measured_in(run: Indexed<'_>, ticks: &Range<u32>, rest: Rest) -> P
         (Window::Measured, ticks.start..until),
         (Window::WarmUp, until..end),
     ];
-    let kept = |(window, _): &(Window, _)| rest == Rest::WarmUp || *window == Window::Measured;
-    for (window, ticks) in windows.into_iter().filter(kept) {
+    let is_kept = |(window, _): &(Window, _)| rest == Rest::WarmUp || *window == Window::Measured;
+    for (window, ticks) in windows.into_iter().filter(is_kept) {
         for (task, sums) in run.index.metrics(ticks.clone()) {
             let key = (window, task);
             data.metrics.entry(key).or_default().add(sums);

@@ -36,11 +36,11 @@ impl DueTimes {
             return workload.due_us(n);
         }
         assert!(n < workload.planned(), "arrival {n} beyond the plan");
-        let (at, place) = workload.place_of(n);
+        let (at, position) = workload.place_of(n);
         if self.block.as_ref().is_none_or(|(cached, _)| *cached != at) {
             self.block = Some((at, workload.poisson_points(at)));
         }
         let points = self.block.as_ref().map_or(&[][..], |(_, points)| points);
-        workload.pace().due_us(points[place])
+        workload.pace().due_us(points[position])
     }
 }

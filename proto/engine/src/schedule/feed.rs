@@ -81,9 +81,9 @@ impl Feeder {
         if self.is_unique && turn >= self.rows {
             return Err(NoRow::AllUsed);
         }
-        let place = turn % self.rows;
+        let position = turn % self.rows;
         if !self.is_shuffled {
-            return Ok(place);
+            return Ok(position);
         }
         let keys = (Purpose::FeedKey, Purpose::FeedFlip);
         // Each pass through the feed has an order of its own.
@@ -92,7 +92,7 @@ impl Feeder {
             self.workload.seed(),
             keys,
             block,
-            place,
+            position,
             self.rows,
         ))
     }
@@ -123,8 +123,8 @@ impl Feeder {
     /// The number of a user among those of its type.
     fn place_of(&self, user: u32) -> u64 {
         let places = self.places.as_ref();
-        let place = places.and_then(|places| places.get(user as usize));
-        place.copied().unwrap_or(user).into()
+        let position = places.and_then(|places| places.get(user as usize));
+        position.copied().unwrap_or(user).into()
     }
 
     /// The turn at position `n` of the sequence of a user of a closed loop, or of all arrivals.
@@ -146,16 +146,16 @@ impl Feeder {
             let turns = self.turns(tasks, block);
             self.blocks.insert(block, turns);
         }
-        let place = usize::try_from(n % len).ok()?;
-        let before = (*self.blocks.get(&block)?.get(place)?)?;
+        let position = usize::try_from(n % len).ok()?;
+        let before = (*self.blocks.get(&block)?.get(position)?)?;
         let each = tasks.weight_of(&self.takes);
         Some((n / len) * each + u64::from(before))
     }
 
     fn turns(&self, tasks: &TaskOrder, block: u64) -> Vec<Option<u32>> {
         let mut count = 0;
-        let turn = |place| {
-            let task = usize::from(tasks.task_at(block, place));
+        let turn = |position| {
+            let task = usize::from(tasks.task_at(block, position));
             self.takes[task].then(|| {
                 count += 1;
                 count - 1

@@ -66,7 +66,7 @@ pub fn below(bound: u64, uniform: u64) -> u64 {
     u64::try_from(product >> 64).unwrap_or(u64::MAX)
 }
 
-/// The position of item `place` of 0..len in a shuffled order: swap-or-not (Hoang, Morris, Rogaway:
+/// The new place of the item at `position` of 0..len in a shuffled order: swap-or-not (Hoang, Morris, Rogaway:
 /// "An enciphering scheme based on a card shuffle", CRYPTO 2012), a permutation that computes any
 /// single position at the same cost. `len` must not be 0; the purposes are those of its keys and of
 /// its coin flips.
@@ -75,12 +75,12 @@ pub fn shuffled(
     seed: u64,
     (keys, flips): (Purpose, Purpose),
     block: u64,
-    place: u64,
+    position: u64,
     len: u64,
 ) -> u64 {
     let bits = u64::from(u64::BITS - (len - 1).leading_zeros());
     let rounds = bits + SHUFFLE_ROUNDS_BEYOND_BITS;
-    let mut x = place;
+    let mut x = position;
     for round in 0..rounds {
         let key = below(len, draw(seed, keys, block, round));
         let partner = (key + len - x) % len;

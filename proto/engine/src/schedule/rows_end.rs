@@ -22,12 +22,12 @@ impl FirstWithoutRow {
     pub(super) fn of(plan: &Plan, order: &TaskOrder) -> Option<Self> {
         let feeds = plan.feeds().iter().enumerate();
         let ends = feeds.filter(|(_, feed)| feed.stops && plan.users.is_none());
-        let ends = ends.filter_map(|(place, feed)| {
+        let ends = ends.filter_map(|(position, feed)| {
             let arrival = arrival_of_turn(feed, feed.rows, order)?;
             // Of a pair both halves take the row.
             let arrival = if plan.paired { 2 * arrival } else { arrival };
             Some(Self {
-                feed: place,
+                feed: position,
                 arrival,
             })
         });
@@ -46,7 +46,8 @@ fn arrival_of_turn(feed: &Feed, turn: u64, order: &TaskOrder) -> Option<u64> {
     }
     let block = turn.checked_div(each)?;
     let before = usize::try_from(turn % each).ok()?;
-    let mut takers = (0..len).filter(|&place| takes[usize::from(order.task_at(block, place))]);
-    let place = takers.nth(before)?;
-    Some(block * len + place)
+    let mut takers =
+        (0..len).filter(|&position| takes[usize::from(order.task_at(block, position))]);
+    let position = takers.nth(before)?;
+    Some(block * len + position)
 }

@@ -51,10 +51,10 @@ impl Share {
     pub fn next_at_or_after(&self, n: u64) -> Option<u64> {
         let first = *self.owned.first()?;
         let (block, shard) = (n / self.shards, n % self.shards);
-        let place = self
+        let index = self
             .owned
             .partition_point(|&owned| u64::from(owned) < shard);
-        Some(match self.owned.get(place) {
+        Some(match self.owned.get(index) {
             Some(&owned) => block * self.shards + u64::from(owned),
             None => (block + 1) * self.shards + u64::from(first),
         })

@@ -51,10 +51,10 @@ impl TaskOrder {
     }
 
     /// The task at a position of a block.
-    pub(super) fn task_at(&self, block: u64, place: u64) -> u16 {
+    pub(super) fn task_at(&self, block: u64, position: u64) -> u16 {
         let keys = (Purpose::TaskKey, Purpose::TaskFlip);
-        let place = shuffled(self.seed, keys, block, place, self.block_len());
-        let task = self.weight_ends.partition_point(|&end| end <= place);
+        let position = shuffled(self.seed, keys, block, position, self.block_len());
+        let task = self.weight_ends.partition_point(|&end| end <= position);
         u16::try_from(task).map_or(u16::MAX, |task| self.first.saturating_add(task))
     }
 

@@ -116,7 +116,7 @@ impl Workload {
             samples_ppm: plan.samples_ppm.unwrap_or(0),
             rows_end: None,
         };
-        workload.ended()
+        workload.with_rows_end()
     }
 
     /// The workload after changes of the rate, in the order in which they were decided. What is due
@@ -136,11 +136,11 @@ impl Workload {
             self.segments.retain(|segment| segment.begin < begin);
             self.segments.push(Segment { first, begin, end });
         }
-        self.ended()
+        self.with_rows_end()
     }
 
     /// The workload with the end that its feeds give it at the present pace.
-    fn ended(mut self) -> Self {
+    fn with_rows_end(mut self) -> Self {
         let without_row = self.without_row;
         let without_row = without_row.filter(|first| first.arrival < self.in_profile());
         self.rows_end = without_row.map(|FirstWithoutRow { feed, arrival }| {

@@ -30,7 +30,7 @@ struct OfHolder {
     subject: String,
     chain: Chain,
     /// The stream sequence of each number.
-    places: BTreeMap<u64, u64>,
+    seqs: BTreeMap<u64, u64>,
 }
 
 impl Deltas {
@@ -74,7 +74,7 @@ impl Deltas {
         }
         let known = self.holders.entry(holder.clone()).or_default();
         subject.clone_into(&mut known.subject);
-        known.places.entry(delta.seq).or_insert(seq);
+        known.seqs.entry(delta.seq).or_insert(seq);
         if known.chain.take(delta, parsed.content) == Taken::Another {
             let what = format!("{holder}: another delta has number {}", delta.seq);
             breaches.note(Invariant::Identity, subject, seq, what);
@@ -93,9 +93,9 @@ impl Deltas {
             }
             let known = self.holders.get(holder);
             let subject = known.map_or(ctl, |known| &known.subject);
-            let place = known.and_then(|known| known.places.get(&broken.number));
-            let place = place.copied().unwrap_or(0);
-            breaches.note(broken.invariant, subject, place, broken.what);
+            let seq = known.and_then(|known| known.seqs.get(&broken.number));
+            let seq = seq.copied().unwrap_or(0);
+            breaches.note(broken.invariant, subject, seq, broken.what);
         }
     }
 }
@@ -114,8 +114,8 @@ fn foreign(control: &Control, holder: &Holder, delta: &DeltaReported) -> Option<
 fn uncounted(parsed: &ParsedDelta, mut note: impl FnMut(Invariant, String)) {
     for (number, row) in parsed.delta.calls.iter().enumerate() {
         let of_row = |what: &str| format!("call {} of tick {}: {what}", row.call, row.tick);
-        let mut judge = |place: usize, encoded: &EncodedHistogram, name: &str| match parsed
-            .histogram(place, encoded)
+        let mut judge = |index: usize, encoded: &EncodedHistogram, name: &str| match parsed
+            .histogram(index, encoded)
         {
             Err(why) => note(Invariant::Readable, of_row(&why)),
             Ok(values) if values.len() == row.count => {}

@@ -19,8 +19,8 @@ const PIECE: usize = 64;
 /// Two folds of one log.
 #[derive(Debug)]
 pub(super) struct Folds {
-    straight: Projection,
-    turned: Projection,
+    in_order: Projection,
+    reversed: Projection,
     /// The control side, folded half-way, then caught up.
     resumed: Control,
     /// Records that wait until the piece is full.
@@ -35,24 +35,24 @@ impl Folds {
         let mut resumed = log.up_to(last).close();
         log.catch_up(&mut resumed);
         Self {
-            straight: Projection::default(),
-            turned: Projection::default(),
+            in_order: Projection::default(),
+            reversed: Projection::default(),
             resumed,
             piece: Vec::new(),
         }
     }
 
     pub(super) fn take(&mut self, control: &Control, record: DeltaRecord) {
-        self.straight.add_parsed(control, &record, None);
+        self.in_order.add_parsed(control, &record, None);
         self.piece.push(record);
         if self.piece.len() == PIECE {
-            self.turn();
+            self.fold_piece();
         }
     }
 
-    fn turn(&mut self) {
+    fn fold_piece(&mut self) {
         for record in self.piece.iter().rev().chain(&self.piece) {
-            self.turned.add_parsed(&self.resumed, record, None);
+            self.reversed.add_parsed(&self.resumed, record, None);
         }
         self.piece.clear();
     }
@@ -65,16 +65,16 @@ impl Folds {
         known: Option<&Value>,
         breaches: &mut Breaches,
     ) -> Result<String, NoReport> {
-        self.turn();
+        self.fold_piece();
         // Reports and folds of long runs are large: one report at a time, and the second fold
         // is gone before the one that is kept.
-        let again = report(&self.resumed, &self.turned)?.digest;
-        drop(self.turned);
-        let closed_before = report(control, &self.straight)?.digest;
-        let found = report(control, &self.straight)?;
+        let reversed_digest = report(&self.resumed, &self.reversed)?.digest;
+        drop(self.reversed);
+        let closed_before = report(control, &self.in_order)?.digest;
+        let found = report(control, &self.in_order)?;
         let mut note = |invariant, what: String| breaches.note(invariant, ctl, 0, what);
-        if found.digest != again {
-            let what = format!("digests {} and {again}", found.digest);
+        if found.digest != reversed_digest {
+            let what = format!("digests {} and {reversed_digest}", found.digest);
             note(Invariant::Order, what);
         }
         balance(&found, |what| note(Invariant::Books, what));

@@ -19,11 +19,11 @@ pub(super) enum TeardownRecord<'a> {
 
 /// The state after the records so far.
 #[derive(Debug, Default)]
-struct Past {
+struct State {
     /// All owners that ever claimed the teardown.
     claimants: BTreeSet<OwnerId>,
     /// Its current owner.
-    on: Option<OwnerId>,
+    owner: Option<OwnerId>,
     requested: bool,
     ended: bool,
     begun: bool,
@@ -35,15 +35,15 @@ pub(super) fn owed<'a>(
     log: impl IntoIterator<Item = (&'a str, u64, TeardownRecord<'a>)>,
     breaches: &mut Breaches,
 ) {
-    let mut past = Past::default();
+    let mut state = State::default();
     for (subject, seq, record) in log {
-        for what in past.take(&record) {
+        for what in state.take(&record) {
             breaches.note(Invariant::Owed, subject, seq, what);
         }
     }
 }
 
-impl Past {
+impl State {
     /// Takes one record and returns what is wrong with it.
     fn take(&mut self, record: &TeardownRecord<'_>) -> Vec<&'static str> {
         let mut wrong = Vec::new();
@@ -59,22 +59,22 @@ impl Past {
                 self.requested = true;
             }
             TeardownRecord::Request(Request::SetupClaimed(claim)) => {
-                rule(self.on.is_none(), "there was a setup before");
+                rule(self.owner.is_none(), "there was a setup before");
                 rule(!self.requested, "the run was requested before its setup");
                 self.claimants.insert(claim.claimant.clone());
-                self.on.get_or_insert_with(|| claim.claimant.clone());
+                self.owner.get_or_insert_with(|| claim.claimant.clone());
             }
             TeardownRecord::Request(Request::SetupKept(saved)) => {
-                let own = self.on.as_ref() == Some(&saved.claimant) && !self.begun;
+                let own = self.owner.as_ref() == Some(&saved.claimant) && !self.begun;
                 rule(own, "its claimant is not the owner of the setup");
                 rule(!self.requested, "the run was already requested");
             }
             TeardownRecord::Request(Request::TeardownClaimed(claim)) => {
                 let owes = claim.instead_of.as_ref().unwrap_or(&claim.claimant);
-                rule(self.on.is_some(), "there was no setup");
+                rule(self.owner.is_some(), "there was no setup");
                 rule(!self.settled, "the teardown was already finished");
                 rule(!self.requested || self.ended, "the run is not over");
-                let known = self.on.is_none() || self.on.as_ref() == Some(owes);
+                let known = self.owner.is_none() || self.owner.as_ref() == Some(owes);
                 rule(
                     known,
                     "it does not take over from the owner of the teardown",
@@ -84,10 +84,10 @@ impl Past {
                     rule(new, "the claimant was found gone earlier");
                 }
                 self.begun = true;
-                self.on = Some(claim.claimant.clone());
+                self.owner = Some(claim.claimant.clone());
             }
             TeardownRecord::Request(Request::TeardownFinished(end)) => {
-                let own = self.begun && self.on.as_ref() == Some(&end.claimant);
+                let own = self.begun && self.owner.as_ref() == Some(&end.claimant);
                 rule(own, "its claimant is not the owner of the teardown");
                 rule(!self.settled, "it was already finished");
                 self.settled = true;

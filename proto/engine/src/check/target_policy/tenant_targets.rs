@@ -59,10 +59,10 @@ impl TenantTargets {
             problems.push(Problem::new(field, rule, texts.len()));
         }
         let mut entries = Vec::new();
-        for (place, text) in texts.iter().enumerate() {
+        for (index, text) in texts.iter().enumerate() {
             match Entry::parse(text) {
                 Some(entry) => entries.push(entry),
-                None => problems.push(Problem::new(format!("{field}[{place}]"), FORMS, text)),
+                None => problems.push(Problem::new(format!("{field}[{index}]"), FORMS, text)),
             }
         }
         match problems.is_empty() {

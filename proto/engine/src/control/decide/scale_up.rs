@@ -42,17 +42,17 @@ pub fn join(
     map.sort_by_key(|holding| Reverse(holding.shards.len()));
     let total: usize = holdings.iter().map(|holding| holding.shards.len()).sum();
     let (each, more) = (total / map.len(), total % map.len());
-    let aim = |place: usize| each + usize::from(place < more);
+    let aim = |index: usize| each + usize::from(index < more);
     let mut freed: Vec<u32> = left.into_iter().flat_map(|left| left.shards).collect();
-    for (place, holding) in map.iter_mut().enumerate() {
-        freed.extend(take_surplus(&mut holding.shards, aim(place)));
+    for (index, holding) in map.iter_mut().enumerate() {
+        freed.extend(take_surplus(&mut holding.shards, aim(index)));
     }
     freed.sort_unstable();
     // One shard at a time to the holder that lacks most, so that neighbours in time go to different
     // holders.
-    let shortage = |(place, holding): (usize, &Holding)| {
-        let shortages = aim(place).saturating_sub(holding.shards.len());
-        (shortages, Reverse(place))
+    let shortage = |(index, holding): (usize, &Holding)| {
+        let shortages = aim(index).saturating_sub(holding.shards.len());
+        (shortages, Reverse(index))
     };
     let mut shortages: BinaryHeap<_> = map.iter().enumerate().map(shortage).collect();
     for shard in freed {
@@ -72,9 +72,9 @@ pub fn join(
 fn take_surplus(shards: &mut Vec<u32>, keep: usize) -> Vec<u32> {
     let (count, gives) = (shards.len(), shards.len().saturating_sub(keep));
     let places: BTreeSet<usize> = (0..gives).map(|nth| nth * count / gives).collect();
-    let freed = places.iter().map(|&place| shards[place]).collect();
-    let mut place = 0..;
-    shards.retain(|_| !places.contains(&place.next().unwrap_or_default()));
+    let freed = places.iter().map(|&index| shards[index]).collect();
+    let mut index = 0..;
+    shards.retain(|_| !places.contains(&index.next().unwrap_or_default()));
     freed
 }
 

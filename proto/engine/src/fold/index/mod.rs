@@ -287,10 +287,10 @@ impl Index {
 
 /// The number of `one` in `known`; a new one is added.
 fn number<T: PartialEq + Clone>(known: &mut Vec<T>, one: &T) -> u32 {
-    let place = known.iter().position(|other| other == one);
-    let place = place.unwrap_or_else(|| {
+    let index = known.iter().position(|other| other == one);
+    let index = index.unwrap_or_else(|| {
         known.push(one.clone());
         known.len() - 1
     });
-    u32::try_from(place).unwrap_or(u32::MAX)
+    u32::try_from(index).unwrap_or(u32::MAX)
 }

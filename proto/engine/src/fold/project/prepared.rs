@@ -128,7 +128,7 @@ fn latencies<'a>(
 struct Histograms<'a> {
     parsed: &'a ParsedDelta,
     /// Place of the next one.
-    place: usize,
+    index: usize,
     counts: usize,
     /// The counts above zero.
     filled: usize,
@@ -138,7 +138,7 @@ impl<'a> Histograms<'a> {
     fn of(parsed: &'a ParsedDelta) -> Self {
         Self {
             parsed,
-            place: 0,
+            index: 0,
             counts: 0,
             filled: 0,
         }
@@ -149,8 +149,8 @@ impl<'a> Histograms<'a> {
     /// # Errors
     /// An unreadable histogram, or too many counts, in words.
     fn next(&mut self, encoded: &EncodedHistogram) -> Result<Filled<'a>, String> {
-        let hist = self.parsed.histogram(self.place, encoded)?;
-        self.place += 1;
+        let hist = self.parsed.histogram(self.index, encoded)?;
+        self.index += 1;
         self.counts = self.counts.saturating_add(hist.buckets());
         self.filled = self.filled.saturating_add(hist.filled());
         match self.counts > HIST_COUNTS_PER_DELTA_MAX {
@@ -160,7 +160,7 @@ impl<'a> Histograms<'a> {
     }
 
     fn skip(&mut self, count: usize) {
-        self.place += count;
+        self.index += count;
     }
 
     /// Whether so many counts above zero fit into the bytes of the delta.

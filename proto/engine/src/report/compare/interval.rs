@@ -27,8 +27,8 @@ fn without_tails(mut values: Vec<f64>) -> Option<[f64; 2]> {
         clippy::cast_sign_loss,
         reason = "at most the number of draws"
     )]
-    let place = |share: f64| (last as f64 * share).round() as usize;
-    Some([values[place(TAIL)], values[place(1.0 - TAIL)]])
+    let index = |share: f64| (last as f64 * share).round() as usize;
+    Some([values[index(TAIL)], values[index(1.0 - TAIL)]])
 }
 
 /// The factor by which an interval of the mean of so many values is wider by Student's t than by

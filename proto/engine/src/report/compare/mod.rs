@@ -210,20 +210,20 @@ fn changes(
     let requests = requests.fold(current.finished(), u64::min);
     let ours = current.figures();
     let theirs: Vec<Figures> = baseline.iter().map(Parts::figures).collect();
-    let theirs: Figures = std::array::from_fn(|place| {
-        let values: Option<Vec<f64>> = theirs.iter().map(|figures| figures[place]).collect();
+    let theirs: Figures = std::array::from_fn(|index| {
+        let values: Option<Vec<f64>> = theirs.iter().map(|figures| figures[index]).collect();
         values.map(median)
     });
-    let differences: Figures = std::array::from_fn(|place| Some(ours[place]? - theirs[place]?));
+    let differences: Figures = std::array::from_fn(|index| Some(ours[index]? - theirs[index]?));
     let intervals = intervals(&current, &baseline, differences);
     let mut changes = Vec::new();
-    for (place, figure) in ComparedFigure::ALL.into_iter().enumerate() {
-        let (baseline, current) = (theirs[place], ours[place]);
-        let difference = differences[place];
+    for (index, figure) in ComparedFigure::ALL.into_iter().enumerate() {
+        let (baseline, current) = (theirs[index], ours[index]);
+        let difference = differences[index];
         let base = baseline.filter(|&base| base != 0.0);
         let change_pct = difference.zip(base).map(|(by, base)| by / base * 100.0);
         let is_judged = figure != ComparedFigure::MaxMs;
-        let interval = intervals[place].filter(|_| is_judged);
+        let interval = intervals[index].filter(|_| is_judged);
         let change = match difference.filter(|_| is_judged) {
             Some(by) => {
                 let is_beyond = change_pct.is_none_or(|pct| pct.abs() > threshold_pct);

@@ -45,8 +45,8 @@ impl Buckets {
                 bucket.count_since_last_iteration(),
             );
             let least_us = hist.lowest_equivalent(value);
-            let place = BOUNDS_US.partition_point(|bound_us| *bound_us < least_us);
-            self.classic[place] += count;
+            let index = BOUNDS_US.partition_point(|bound_us| *bound_us < least_us);
+            self.classic[index] += count;
             let median_us = hist.median_equivalent(value);
             *self.native.entry(native_bucket(median_us)).or_default() += count;
             let sum_us = median_us.saturating_mul(count);

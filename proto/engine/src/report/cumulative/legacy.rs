@@ -110,8 +110,8 @@ fn tasks(run: Folded<'_>) -> BTreeMap<String, TaskSums> {
         return tasks;
     };
     let plan = &created.plan;
-    for place in 0..plan.tasks.len() {
-        tasks.entry(task_name(plan, place)).or_default();
+    for index in 0..plan.tasks.len() {
+        tasks.entry(task_name(plan, index)).or_default();
     }
     let calls = PlannedCalls::of(plan);
     for ((_, call, outcome), sums) in &run.data.calls {

@@ -66,19 +66,19 @@ impl<'a> PlannedCalls<'a> {
 
     /// Name of a call's task.
     pub(super) fn task(&self, call: &CallId) -> String {
-        let place = match call {
+        let index = match call {
             CallId::Planned(number) => {
                 let planned = self.calls.get(usize::from(*number));
                 planned.map_or(usize::MAX, |(task, _)| *task)
             }
             CallId::Named { task, .. } => usize::from(*task),
         };
-        task_name(self.plan, place)
+        task_name(self.plan, index)
     }
 }
 
 /// Name of a task by its position in the plan.
-pub(super) fn task_name(plan: &Plan, place: usize) -> String {
-    let task = plan.tasks.get(place).filter(|_| place < NAMES_MAX);
+pub(super) fn task_name(plan: &Plan, index: usize) -> String {
+    let task = plan.tasks.get(index).filter(|_| index < NAMES_MAX);
     task.map_or_else(|| OTHER.to_owned(), |task| task.name.clone())
 }

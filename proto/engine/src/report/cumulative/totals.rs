@@ -123,15 +123,15 @@ fn arrivals(
     let mut tasks: BTreeMap<String, TaskTotals> = BTreeMap::new();
     let reported = run.data.arrivals.by_task(WHOLE);
     let nothing = ArrivalSums::default();
-    for place in 0..plan.tasks.len() {
-        let number = u16::try_from(place).unwrap_or(u16::MAX);
+    for index in 0..plan.tasks.len() {
+        let number = u16::try_from(index).unwrap_or(u16::MAX);
         let sums = reported.get(&number).unwrap_or(&nothing);
-        let totals = tasks.entry(task_name(plan, place)).or_default();
+        let totals = tasks.entry(task_name(plan, index)).or_default();
         totals.started += sums.started;
         totals.failed += sums.task_errors;
         let mut dropped = sums.dropped.clone();
-        if let Some(counts) = run.report.tasks.get(place).map(|task| &task.arrivals) {
-            let due = due.as_ref().and_then(|due| due.get(place));
+        if let Some(counts) = run.report.tasks.get(index).map(|task| &task.arrivals) {
+            let due = due.as_ref().and_then(|due| due.get(index));
             totals.planned += due.copied().unwrap_or(counts.planned);
             // Those that no agent reported, too; the report has only the ticks that are reached.
             for (reason, count) in &counts.dropped {

@@ -66,7 +66,7 @@ impl SampleColumns {
             self.calls.number(row.call),
             self.agents.number(row.agent.as_str()),
             sample.status.map_or(ABSENT, i64::from),
-            outcome.map_or(ABSENT, |place| number(place as u64)),
+            outcome.map_or(ABSENT, |index| number(index as u64)),
             number(sample.response_us),
             number(sample.service_us),
             sample.first_byte_us.map_or(ABSENT, number),

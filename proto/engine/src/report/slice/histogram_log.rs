@@ -53,9 +53,9 @@ pub fn histogram_log(
         ));
     }
     let mut text = head(run, kind);
-    for place in 0..columns[0].1.len() {
+    for index in 0..columns[0].1.len() {
         for (tag, buckets) in &columns {
-            let (range, hist) = &buckets[place];
+            let (range, hist) = &buckets[index];
             if !hist.is_empty() {
                 let length_us = range.end - range.start;
                 let (from, length) = (seconds(range.start), seconds(length_us));

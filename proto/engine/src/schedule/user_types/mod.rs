@@ -156,14 +156,14 @@ impl UserTypes {
             return 0;
         }
         let (user, full) = (u64::from(user), self.block_len());
-        let (block, place) = (user / full, user % full);
+        let (block, position) = (user / full, user % full);
         let len = full
             .min(u64::from(users).saturating_sub(block * full))
             .max(1);
         let keys = (Purpose::TypeKey, Purpose::TypeFlip);
-        let place = shuffled(seed, keys, block, place.min(len - 1), len);
+        let position = shuffled(seed, keys, block, position.min(len - 1), len);
         let ends = self.types.iter().map(|one| cut(one.share_end, len, full));
-        ends.take_while(|end| *end <= place)
+        ends.take_while(|end| *end <= position)
             .count()
             .min(self.types.len() - 1)
     }

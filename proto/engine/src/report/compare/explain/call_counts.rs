@@ -102,8 +102,8 @@ impl Counts {
 
     /// Number of values in a bucket or below it.
     pub(super) fn up_to(&self, bucket: usize) -> u64 {
-        let place = self.up_to.partition_point(|&(at, _)| at <= bucket);
-        place.checked_sub(1).map_or(0, |last| self.up_to[last].1)
+        let index = self.up_to.partition_point(|&(at, _)| at <= bucket);
+        index.checked_sub(1).map_or(0, |last| self.up_to[last].1)
     }
 
     /// Share of the values in a bucket or below it; `None` without values.

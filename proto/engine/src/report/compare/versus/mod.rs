@@ -112,12 +112,12 @@ pub fn differences(
     let [ours, theirs] = parts.figures();
     let figures = VersusFigure::ALL.into_iter().enumerate();
     let figures = figures.filter(|(_, figure)| is_closed || *figure != VersusFigure::AchievedRps);
-    let difference = |(place, figure): (usize, VersusFigure)| {
-        let (first, second): (Option<f64>, Option<f64>) = (ours[place], theirs[place]);
+    let difference = |(index, figure): (usize, VersusFigure)| {
+        let (first, second): (Option<f64>, Option<f64>) = (ours[index], theirs[index]);
         let difference = second.zip(first).map(|(second, first)| second - first);
         let base = first.filter(|&first| first != 0.0);
         let change_pct = difference.zip(base).map(|(by, base)| by / base * 100.0);
-        let interval = spreads[place].difference.filter(|_| difference.is_some());
+        let interval = spreads[index].difference.filter(|_| difference.is_some());
         let is_beyond = change_pct.is_none_or(|pct| pct.abs() > threshold_pct);
         let change = match difference.filter(|_| interval.is_some()) {
             Some(by) => judged(by, interval, is_beyond, figure == VersusFigure::AchievedRps),
@@ -131,7 +131,7 @@ pub fn differences(
             difference,
             interval,
             change_pct,
-            interval_pct: spreads[place].percent.filter(|_| change_pct.is_some()),
+            interval_pct: spreads[index].percent.filter(|_| change_pct.is_some()),
             change,
         }
     };
