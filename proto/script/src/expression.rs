@@ -223,8 +223,8 @@ impl Term {
             }
             Self::Format(of, digits, (width, zeros), line) => {
                 let value = of.compute(scope)?;
-                let made = str_methods::formatted(&value, *digits, *width, *zeros);
-                made.map_err(|error| error.at(*line))
+                let text = str_methods::formatted(&value, *digits, *width, *zeros);
+                text.map_err(|error| error.at(*line))
             }
             Self::Comprehension(of) => of.compute(scope),
             Self::Call(function, to, line) => {

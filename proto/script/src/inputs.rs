@@ -64,15 +64,15 @@ impl Rows {
     }
 
     /// The row at this index; `None` behind the last row.
-    fn row(&self, place: u64, minor: u8) -> Result<Option<Value>, Exception> {
+    fn row(&self, index: u64, minor: u8) -> Result<Option<Value>, Exception> {
         let (reader, columns) = match self {
             Self::Held(rows) => {
-                let place = usize::try_from(place).ok();
-                return Ok(place.and_then(|place| rows.get(place)).cloned());
+                let index = usize::try_from(index).ok();
+                return Ok(index.and_then(|index| rows.get(index)).cloned());
             }
             Self::InFile { reader, columns } => (reader, columns),
         };
-        let row = reader.row(place);
+        let row = reader.row(index);
         let row = row.map_err(|why| Exception::new(Kind::FeedError, why))?;
         let value = match row {
             Row::Fields(fields) => {
@@ -191,13 +191,13 @@ impl Inputs {
         let mut feeders = self.sources.feeders.borrow_mut();
         let missing = || unsupported("a row that the plan does not have");
         let feeder = feeders.get_mut(feed).ok_or_else(missing)?;
-        let place = match feeder.row(self.occasion.whose) {
-            Ok(place) => place,
+        let index = match feeder.row(self.occasion.whose) {
+            Ok(index) => index,
             Err(NoRow::AllUsed) => return Err(Exception::new(Kind::FeedError, ALL_USED)),
             Err(NoRow::NotTaken) => return Err(missing()),
         };
         let rows = self.sources.rows.get(feed).ok_or_else(missing)?;
-        rows.row(place, self.sources.minor)?.ok_or_else(missing)
+        rows.row(index, self.sources.minor)?.ok_or_else(missing)
     }
 
     /// Result of a function of `loadpilot`.
@@ -269,9 +269,9 @@ impl Inputs {
             ));
         }
         let value = self.next_value();
-        let place = (u128::from(value) * (options.length()? as u128)) >> 64;
-        let place = i128::try_from(place).unwrap_or(i128::MAX);
-        item(options, &Value::Int(place))
+        let index = (u128::from(value) * (options.length()? as u128)) >> 64;
+        let index = i128::try_from(index).unwrap_or(i128::MAX);
+        item(options, &Value::Int(index))
     }
 
     /// `rand.uuid()`: of version 4 (RFC 9562, section 5.4).
@@ -300,8 +300,8 @@ impl Inputs {
             ));
         }
         let letter = |_| {
-            let place = (u128::from(self.next_value()) * LETTERS.len() as u128) >> 64;
-            char::from(LETTERS[usize::try_from(place).unwrap_or(0)])
+            let index = (u128::from(self.next_value()) * LETTERS.len() as u128) >> 64;
+            char::from(LETTERS[usize::try_from(index).unwrap_or(0)])
         };
         Ok(Value::text(&(0..length).map(letter).collect::<String>()))
     }

@@ -112,36 +112,36 @@ impl CompiledUser {
         if let Some(requests) = self.batch.take() {
             return match completion {
                 Completion::Batch(completions) => self.batch_completed(&requests, completions),
-                _ => self.ended(None),
+                _ => self.end_part(None),
             };
         }
         let Some((request, hops)) = self.in_flight.take() else {
             return match completion {
                 Completion::Awake => self.advance(),
                 // The run ended during a sleep, and with it the task.
-                _ => self.ended(None),
+                _ => self.end_part(None),
             };
         };
         let Instruction::Send(template) = &program.body(self.part).instructions[self.frame.at]
         else {
-            return self.ended(None);
+            return self.end_part(None);
         };
         let line = template.line;
         let response = match completion {
             Completion::Response(response) => Rc::new(ResponseView::new(response)),
             Completion::Failed { outcome, cause } => {
-                return self.ended(Some(request_error(outcome, cause).at(line)));
+                return self.end_part(Some(request_error(outcome, cause).at(line)));
             }
-            Completion::Unsendable(why) => return self.ended(Some(value_error(why).at(line))),
+            Completion::Unsendable(why) => return self.end_part(Some(value_error(why).at(line))),
             Completion::Awake
             | Completion::Stopped
             | Completion::Batch(_)
-            | Completion::Concurrent(..) => return self.ended(None),
+            | Completion::Concurrent(..) => return self.end_part(None),
         };
         match self.responded(template, &request, hops, &response) {
             Ok(Some(redirected)) => Operation::Send(redirected),
             Ok(None) => self.advance(),
-            Err(error) => self.ended(Some(error.at(line))),
+            Err(error) => self.end_part(Some(error.at(line))),
         }
     }
 
@@ -154,7 +154,7 @@ impl CompiledUser {
         let program = Rc::clone(&self.program);
         let instruction = &program.body(self.part).instructions[self.frame.at];
         let Instruction::Batch(_, _, local, line) = instruction else {
-            return self.ended(None);
+            return self.end_part(None);
         };
         let mut responses = Vec::with_capacity(requests.len());
         let mut failed = None;
@@ -185,7 +185,7 @@ impl CompiledUser {
         }
         if let Some(error) = failed {
             self.last = None;
-            return self.ended(error.map(|error| error.at(*line)));
+            return self.end_part(error.map(|error| error.at(*line)));
         }
         if let Some(local) = local {
             self.frame.slots[usize::from(*local)] = Slot::Responses(Rc::new(responses));
@@ -262,13 +262,13 @@ impl CompiledUser {
                 Operation::Batch(requests)
             }
             Ok(Suspended::Sleep(us)) => Operation::Sleep(Duration::from_micros(us)),
-            Ok(Suspended::Returned) => self.ended(None),
-            Err(error) => self.ended(Some(error)),
+            Ok(Suspended::Returned) => self.end_part(None),
+            Err(error) => self.end_part(Some(error)),
         }
     }
 
     /// The part is over: runs the check of a task on its last response.
-    fn ended(&mut self, error: Option<Exception>) -> Operation {
+    fn end_part(&mut self, error: Option<Exception>) -> Operation {
         let with_stack = !matches!(self.part, Part::Task(_) | Part::Stop);
         let raised = error.map(|error| self.message(&error, with_stack));
         let program = Rc::clone(&self.program);

@@ -75,13 +75,13 @@ fn request(one: &Dict, steps: &str, cookies: &Cookies<'_>) -> Result<Request, Ex
 /// The response at an index, from the end if it is negative.
 pub(crate) fn picked(
     responses: &[Rc<ResponseView>],
-    place: i64,
+    index: i64,
 ) -> Result<Rc<ResponseView>, Exception> {
     let length = i64::try_from(responses.len()).unwrap_or(i64::MAX);
-    let place = if place < 0 { place + length } else { place };
-    let found = usize::try_from(place)
+    let index = if index < 0 { index + length } else { index };
+    let found = usize::try_from(index)
         .ok()
-        .and_then(|place| responses.get(place));
+        .and_then(|index| responses.get(index));
     let found = found.cloned();
     found.ok_or_else(|| Exception::new(Kind::IndexError, "list index out of range"))
 }

@@ -25,7 +25,7 @@ pub(crate) struct CookieJar {
     host: String,
     is_secure: bool,
     /// By domain, path and name, each in the order in which it was first set.
-    kept: Vec<(String, Paths)>,
+    stored: Vec<(String, Paths)>,
     clock: Clock,
 }
 
@@ -46,9 +46,9 @@ struct Cookie {
     expires_s: Option<i128>,
 }
 
-/// A cookie as a response sets it.
+/// A cookie of a response, before defaults are filled in.
 #[derive(Default)]
-struct Brought {
+struct ReceivedCookie {
     name: String,
     value: Option<String>,
     secure: Option<bool>,
@@ -71,7 +71,7 @@ impl CookieJar {
             base: base.to_owned(),
             host: host.map_or(authority, |(host, _)| host).to_lowercase(),
             is_secure: scheme == "https",
-            kept: Vec::new(),
+            stored: Vec::new(),
             clock,
         }
     }
@@ -86,7 +86,7 @@ impl CookieJar {
     }
 
     fn all(&self) -> impl Iterator<Item = &Cookie> {
-        let paths = self.kept.iter().flat_map(|(_, paths)| paths);
+        let paths = self.stored.iter().flat_map(|(_, paths)| paths);
         paths.flat_map(|(_, cookies)| cookies)
     }
 
@@ -108,12 +108,12 @@ impl CookieJar {
                 Read::Nothing => {}
                 // The module raises, and drops the cookies beside it.
                 Read::Failure => return Ok(()),
-                Read::Cookie(brought) => read.push(brought),
+                Read::Cookie(received) => read.push(received),
             }
         }
         let completed: Vec<_> = read
             .into_iter()
-            .filter_map(|brought| self.completed(brought, &path, now_s))
+            .filter_map(|received| self.completed(received, &path, now_s))
             .collect();
         for (domain, path, cookie, is_own) in completed {
             if is_own || self.may_set(&domain) {
@@ -121,13 +121,13 @@ impl CookieJar {
             }
         }
         if self.all().count() > COOKIES_MAX {
-            self.kept.clear();
+            self.stored.clear();
         }
         Ok(())
     }
 
     fn keep(&mut self, domain: String, path: String, cookie: Cookie) {
-        let paths = entry(&mut self.kept, domain);
+        let paths = entry(&mut self.stored, domain);
         let cookies = entry(paths, path);
         match cookies.iter_mut().find(|known| known.name == cookie.name) {
             Some(known) => *known = cookie,
@@ -150,29 +150,31 @@ impl CookieJar {
     /// of an expired one, which removes the stored one.
     fn completed(
         &mut self,
-        brought: Brought,
-        asked: &str,
+        received: ReceivedCookie,
+        request_path: &str,
         now_s: i64,
     ) -> Option<(String, String, Cookie, bool)> {
-        let name = brought.name;
-        let path = match brought.path.as_deref() {
+        let name = received.name;
+        let path = match received.path.as_deref() {
             None | Some("") => {
-                let folder = asked.rfind('/').map_or(asked, |end| &asked[..end]);
+                let folder = request_path
+                    .rfind('/')
+                    .map_or(request_path, |end| &request_path[..end]);
                 if folder.is_empty() { "/" } else { folder }.to_owned()
             }
             Some(path) => escaped(path),
         };
-        let is_own = brought.domain.is_none();
-        let domain = match brought.domain {
+        let is_own = received.domain.is_none();
+        let domain = match received.domain {
             None => self.effective_host(),
             Some(domain) if domain.starts_with('.') => domain,
             Some(domain) => format!(".{domain}"),
         };
-        if brought
+        if received
             .expires_s
             .is_some_and(|end_s| end_s <= i128::from(now_s))
         {
-            for (_, paths) in self.kept.iter_mut().filter(|(known, _)| *known == domain) {
+            for (_, paths) in self.stored.iter_mut().filter(|(known, _)| *known == domain) {
                 for (_, cookies) in paths.iter_mut().filter(|(known, _)| *known == path) {
                     cookies.retain(|cookie| cookie.name != name);
                 }
@@ -181,9 +183,9 @@ impl CookieJar {
         }
         let cookie = Cookie {
             name,
-            value: brought.value,
-            is_secure: brought.secure.unwrap_or(false),
-            expires_s: brought.expires_s,
+            value: received.value,
+            is_secure: received.secure.unwrap_or(false),
+            expires_s: received.expires_s,
         };
         Some((domain, path, cookie, is_own))
     }
@@ -192,10 +194,10 @@ impl CookieJar {
     pub(crate) fn header(&self, path: &str) -> Result<Option<String>, Exception> {
         let now_s = (self.clock)();
         let path = full_path(&self.base, path);
-        let asked = escaped(path.split('?').next().unwrap_or_default());
+        let request_path = escaped(path.split('?').next().unwrap_or_default());
         let host = format!(".{}", self.effective_host());
-        let mut meant: Vec<(usize, &Cookie)> = Vec::new();
-        for (domain, paths) in &self.kept {
+        let mut matching: Vec<(usize, &Cookie)> = Vec::new();
+        for (domain, paths) in &self.stored {
             let dotted = match domain.starts_with('.') {
                 true => domain.clone(),
                 false => format!(".{domain}"),
@@ -204,9 +206,11 @@ impl CookieJar {
                 continue;
             }
             for (path, cookies) in paths {
-                let is_below = asked.strip_prefix(path.as_str()).is_some_and(|rest| {
-                    rest.is_empty() || path.ends_with('/') || rest.starts_with('/')
-                });
+                let is_below = request_path
+                    .strip_prefix(path.as_str())
+                    .is_some_and(|rest| {
+                        rest.is_empty() || path.ends_with('/') || rest.starts_with('/')
+                    });
                 if !is_below {
                     continue;
                 }
@@ -217,12 +221,12 @@ impl CookieJar {
                     !is_over && (!cookie.is_secure || self.is_secure)
                 };
                 let length = path.chars().count();
-                meant.extend(cookies.iter().filter(lives).map(|cookie| (length, cookie)));
+                matching.extend(cookies.iter().filter(lives).map(|cookie| (length, cookie)));
             }
         }
         // The longest path first, else in the order in which they were set.
-        meant.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
-        let pairs = meant.iter().map(|(_, cookie)| match &cookie.value {
+        matching.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+        let pairs = matching.iter().map(|(_, cookie)| match &cookie.value {
             Some(value) => format!("{}={value}", cookie.name),
             None => cookie.name.clone(),
         });
@@ -233,7 +237,7 @@ impl CookieJar {
 
 /// Result of reading a `Set-Cookie` line.
 enum Read {
-    Cookie(Brought),
+    Cookie(ReceivedCookie),
     Nothing,
     Failure,
 }
@@ -251,35 +255,35 @@ impl Read {
         let Some((name, value)) = parts.next().filter(|(name, _)| !name.is_empty()) else {
             return Ok(Self::Nothing);
         };
-        let mut brought = Brought {
+        let mut received = ReceivedCookie {
             name: name.to_owned(),
             value: value.map(str::to_owned),
-            ..Brought::default()
+            ..ReceivedCookie::default()
         };
         for (key, value) in parts {
             match key.to_lowercase().as_str() {
                 "version" | "port" => return Err(unsupported("a cookie with a version or a port")),
-                "secure" if brought.secure.is_none() => {
-                    brought.secure = Some(value != Some(""));
+                "secure" if received.secure.is_none() => {
+                    received.secure = Some(value != Some(""));
                 }
-                "domain" if brought.domain.is_none() => match value {
-                    Some(value) => brought.domain = Some(value.to_lowercase()),
+                "domain" if received.domain.is_none() => match value {
+                    Some(value) => received.domain = Some(value.to_lowercase()),
                     None => return Ok(Self::Nothing),
                 },
-                "path" if brought.path.is_none() => match value {
-                    Some(value) => brought.path = Some(value.to_owned()),
+                "path" if received.path.is_none() => match value {
+                    Some(value) => received.path = Some(value.to_owned()),
                     None => return Ok(Self::Nothing),
                 },
-                "expires" if brought.expires_s.is_none() => {
+                "expires" if received.expires_s.is_none() => {
                     if let Some(value) = value {
                         let value = value.strip_prefix('"').unwrap_or(value);
-                        brought.expires_s = date(value.strip_suffix('"').unwrap_or(value))?;
+                        received.expires_s = date(value.strip_suffix('"').unwrap_or(value))?;
                     }
                 }
                 "max-age" => match value.map(digits) {
                     None => return Ok(Self::Failure),
                     Some(Ok(Value::Int(age))) => {
-                        brought.expires_s = Some(i128::from(now_s).saturating_add(age));
+                        received.expires_s = Some(i128::from(now_s).saturating_add(age));
                     }
                     Some(Err(error)) if !error.kind.is_value_error() => return Err(error),
                     Some(_) => return Ok(Self::Nothing),
@@ -287,17 +291,17 @@ impl Read {
                 _ => {}
             }
         }
-        Ok(Self::Cookie(brought))
+        Ok(Self::Cookie(received))
     }
 }
 
 fn entry<V: Default>(entries: &mut Vec<(String, V)>, key: String) -> &mut V {
-    let place = entries.iter().position(|(known, _)| *known == key);
-    let place = place.unwrap_or_else(|| {
+    let index = entries.iter().position(|(known, _)| *known == key);
+    let index = index.unwrap_or_else(|| {
         entries.push((key, V::default()));
         entries.len() - 1
     });
-    &mut entries[place].1
+    &mut entries[index].1
 }
 
 /// `http.cookiejar.escape_path`.

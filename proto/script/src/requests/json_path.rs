@@ -92,7 +92,7 @@ impl JsonPath {
 fn step(key: &Term) -> Option<Step> {
     match key.constant()? {
         Value::Text(key) => Some(Step::Key(Rc::clone(key))),
-        Value::Int(place) => Some(Step::Index(usize::try_from(*place).ok()?)),
+        Value::Int(index) => Some(Step::Index(usize::try_from(*index).ok()?)),
         _ => None,
     }
 }

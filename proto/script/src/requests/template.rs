@@ -85,8 +85,8 @@ impl RequestTemplate {
     ) -> Result<(Request, Option<String>), Exception> {
         let (path, values) = values.split_first().unwrap_or((&Value::None, &[]));
         let get = |what: Extra| {
-            let place = self.extras.iter().position(|(known, _)| *known == what);
-            place.and_then(|place| values.get(place))
+            let index = self.extras.iter().position(|(known, _)| *known == what);
+            index.and_then(|index| values.get(index))
         };
         let written = (self.method, path);
         request(written, &get, &self.steps, self.timeout_us, cookies)

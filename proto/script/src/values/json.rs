@@ -232,13 +232,13 @@ impl<'a> Reader<'a> {
 
     fn object(&mut self, build: Build<'_>) -> Result<Value, Exception> {
         let mut entries: Vec<(Rc<str>, Value)> = Vec::new();
-        let made = |entries| match build.is_all() {
+        let built = |entries| match build.is_all() {
             true => Value::dict(entries),
             false => Ok(NOT_BUILT),
         };
         if self.peek() == Some(b'}') {
             self.at += 1;
-            return made(entries);
+            return built(entries);
         }
         loop {
             if self.peek() != Some(b'"') {
@@ -259,20 +259,20 @@ impl<'a> Reader<'a> {
                 entries.push((key.into(), value));
             }
             if self.is_last(b'}', "object")? {
-                return made(entries);
+                return built(entries);
             }
         }
     }
 
     fn array(&mut self, build: Build<'_>) -> Result<Value, Exception> {
         let mut items = Vec::new();
-        let made = |items| match build.is_all() {
+        let built = |items| match build.is_all() {
             true => Value::list(items),
             false => Ok(NOT_BUILT),
         };
         if self.peek() == Some(b']') {
             self.at += 1;
-            return made(items);
+            return built(items);
         }
         for place in 0.. {
             let value = self.inner(build, |step| *step == Step::Index(place))?;
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        made(items)
+        built(items)
     }
 
     /// Reads an item of a list or dict.

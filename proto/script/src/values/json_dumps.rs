@@ -28,16 +28,16 @@ fn write(value: &Value, out: &mut String) -> Result<(), Exception> {
         Value::Text(text) => string(text, out),
         Value::List(list) => {
             out.push('[');
-            for (place, item) in list.items.iter().enumerate() {
-                out.push_str(if place == 0 { "" } else { "," });
+            for (index, item) in list.items.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { "," });
                 write(item, out)?;
             }
             out.push(']');
         }
         Value::Dict(dict) => {
             out.push('{');
-            for (place, (key, value)) in dict.entries().iter().enumerate() {
-                out.push_str(if place == 0 { "" } else { "," });
+            for (index, (key, value)) in dict.entries().iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { "," });
                 string(key, out);
                 out.push(':');
                 write(value, out)?;

@@ -396,19 +396,19 @@ pub(crate) fn hashed(key: &Value) -> Result<Option<&str>, Exception> {
 /// # Errors
 /// The same as in Python.
 pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Exception> {
-    let place = |length: usize| {
-        let place = match key {
-            Value::Int(place) => *place,
-            Value::Bool(place) => i128::from(*place),
+    let index = |length: usize| {
+        let index = match key {
+            Value::Int(index) => *index,
+            Value::Bool(index) => i128::from(*index),
             _ => return None,
         };
-        if i64::try_from(place).is_err() {
+        if i64::try_from(index).is_err() {
             return Some(Err(unsupported("an index of more than 64 bits")));
         }
         let length = i128::try_from(length).unwrap_or(i128::MAX);
-        let place = if place < 0 { place + length } else { place };
-        let is_inside = (0..length).contains(&place);
-        Some(Ok(usize::try_from(place).ok().filter(|_| is_inside)))
+        let index = if index < 0 { index + length } else { index };
+        let is_inside = (0..length).contains(&index);
+        Some(Ok(usize::try_from(index).ok().filter(|_| is_inside)))
     };
     match of {
         Value::Dict(dict) => {
@@ -418,9 +418,9 @@ pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Exception> {
                 None => Err(Exception::new(Kind::KeyError, repr(key)?)),
             }
         }
-        Value::List(list) => match place(list.items.len()) {
-            Some(place) => match place? {
-                Some(place) => Ok(list.items[place].clone()),
+        Value::List(list) => match index(list.items.len()) {
+            Some(index) => match index? {
+                Some(index) => Ok(list.items[index].clone()),
                 None => Err(Exception::new(Kind::IndexError, "list index out of range")),
             },
             None => {
@@ -429,8 +429,8 @@ pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Exception> {
                 Err(type_error(format!("{rule} {kind}")))
             }
         },
-        Value::Text(text) => match place(text.chars().count()) {
-            Some(place) => match place?.and_then(|place| text.chars().nth(place)) {
+        Value::Text(text) => match index(text.chars().count()) {
+            Some(index) => match index?.and_then(|index| text.chars().nth(index)) {
                 Some(c) => Ok(Value::text(c.encode_utf8(&mut [0; 4]))),
                 None => Err(Exception::new(
                     Kind::IndexError,

@@ -114,14 +114,14 @@ fn is_part(function: Function, text: &str, part: &Value) -> Result<Value, Except
 }
 
 fn replaced(text: &str, old: &Value, new: &Value) -> Result<Value, Exception> {
-    let argument = |place: u8, value: &'_ Value| match value {
+    let argument = |index: u8, value: &'_ Value| match value {
         Value::Text(text) => Ok(std::rc::Rc::clone(text)),
         other => {
             let kind = match other {
                 Value::None => "None",
                 other => other.kind(),
             };
-            let rule = format!("replace() argument {place} must be str, not {kind}");
+            let rule = format!("replace() argument {index} must be str, not {kind}");
             Err(type_error(rule))
         }
     };
@@ -133,34 +133,34 @@ fn replaced(text: &str, old: &Value, new: &Value) -> Result<Value, Exception> {
 
 fn joined(text: &str, parts: &Value) -> Result<Value, Exception> {
     let mut out = String::new();
-    let mut add = |place: usize, part: &str| {
-        out.push_str(if place == 0 { "" } else { text });
+    let mut add = |index: usize, part: &str| {
+        out.push_str(if index == 0 { "" } else { text });
         out.push_str(part);
         fits(out.len())
     };
     match parts {
         Value::List(list) => {
             // Python checks all items before it joins any.
-            for (place, part) in list.items.iter().enumerate() {
+            for (index, part) in list.items.iter().enumerate() {
                 let Value::Text(_) = part else {
-                    let rule = format!("sequence item {place}: expected str instance,");
+                    let rule = format!("sequence item {index}: expected str instance,");
                     return Err(type_error(format!("{rule} {} found", part.kind())));
                 };
             }
-            for (place, part) in list.items.iter().enumerate() {
+            for (index, part) in list.items.iter().enumerate() {
                 if let Value::Text(part) = part {
-                    add(place, part)?;
+                    add(index, part)?;
                 }
             }
         }
         Value::Dict(dict) => {
-            for (place, (key, _)) in dict.entries().iter().enumerate() {
-                add(place, key)?;
+            for (index, (key, _)) in dict.entries().iter().enumerate() {
+                add(index, key)?;
             }
         }
         Value::Text(signs) => {
-            for (place, sign) in signs.chars().enumerate() {
-                add(place, sign.encode_utf8(&mut [0; 4]))?;
+            for (index, sign) in signs.chars().enumerate() {
+                add(index, sign.encode_utf8(&mut [0; 4]))?;
             }
         }
         _ => return Err(type_error("can only join an iterable")),
@@ -224,25 +224,25 @@ pub(crate) fn slice(of: &Value, from: &Value, to: &Value) -> Result<Value, Excep
             return Err(type_error(format!("'{kind}' object is not subscriptable")));
         }
     };
-    let place = |value: &Value, otherwise: usize| {
-        let place = match value {
+    let index = |value: &Value, otherwise: usize| {
+        let index = match value {
             Value::None => return Ok(otherwise),
-            Value::Int(place) => *place,
-            Value::Bool(place) => i128::from(*place),
+            Value::Int(index) => *index,
+            Value::Bool(index) => i128::from(*index),
             _ => {
                 let rule = "slice indices must be integers or None or have an __index__ method";
                 return Err(type_error(rule));
             }
         };
         let length = i128::try_from(length).unwrap_or(i128::MAX);
-        let place = if place < 0 {
-            place.saturating_add(length)
+        let index = if index < 0 {
+            index.saturating_add(length)
         } else {
-            place
+            index
         };
-        Ok(usize::try_from(place.clamp(0, length)).unwrap_or(0))
+        Ok(usize::try_from(index.clamp(0, length)).unwrap_or(0))
     };
-    let (from, to) = (place(from, 0)?, place(to, length)?);
+    let (from, to) = (index(from, 0)?, index(to, length)?);
     let count = to.saturating_sub(from);
     match of {
         Value::List(list) => {

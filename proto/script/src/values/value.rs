@@ -217,9 +217,9 @@ impl Dict {
             return found.map(|(_, value)| value);
         }
         let sorted = self.sorted.get_or_init(|| self.by_key());
-        let place = sorted.binary_search_by(|&place| (*self.entries[place as usize].0).cmp(key));
-        let place = sorted[place.ok()?] as usize;
-        Some(&self.entries[place].1)
+        let index = sorted.binary_search_by(|&index| (*self.entries[index as usize].0).cmp(key));
+        let index = sorted[index.ok()?] as usize;
+        Some(&self.entries[index].1)
     }
 
     fn by_key(&self) -> Vec<u32> {
@@ -235,8 +235,8 @@ impl Dict {
 
     /// Makes keys unique: the first position, the last value.
     fn deduplicate(&mut self) {
-        let has_twin = |place: usize| {
-            let (before, key) = (&self.entries[..place], &self.entries[place].0);
+        let has_twin = |index: usize| {
+            let (before, key) = (&self.entries[..index], &self.entries[index].0);
             before.iter().any(|(known, _)| known == key)
         };
         if self.entries.len() <= LINEAR_MAX && !(1..self.entries.len()).any(has_twin) {
@@ -244,27 +244,27 @@ impl Dict {
         }
         let sorted = self.by_key();
         let entries = &mut self.entries;
-        let key = |entries: &[(Rc<str>, Value)], place: u32| Rc::clone(&entries[place as usize].0);
+        let key = |entries: &[(Rc<str>, Value)], index: u32| Rc::clone(&entries[index as usize].0);
         let mut gone = Vec::new();
         let mut first = 0;
         // The sort is stable: equal keys keep their order.
-        for place in 1..sorted.len() {
-            if key(entries, sorted[place]) == key(entries, sorted[first]) {
-                let later = entries[sorted[place] as usize].1.clone();
+        for index in 1..sorted.len() {
+            if key(entries, sorted[index]) == key(entries, sorted[first]) {
+                let later = entries[sorted[index] as usize].1.clone();
                 entries[sorted[first] as usize].1 = later;
-                gone.push(sorted[place]);
+                gone.push(sorted[index]);
             } else {
-                first = place;
+                first = index;
             }
         }
         if gone.is_empty() {
             return;
         }
         gone.sort_unstable();
-        let mut place = 0;
+        let mut index = 0;
         entries.retain(|_| {
-            place += 1;
-            gone.binary_search(&(place - 1)).is_err()
+            index += 1;
+            gone.binary_search(&(index - 1)).is_err()
         });
     }
 }
