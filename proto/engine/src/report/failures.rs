@@ -60,13 +60,13 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
     let tasks = names
         .iter()
         .zip(0_u16..)
-        .filter(|(_, place)| is_selected(*place));
-    let tasks = tasks.map(|(task, place)| {
-        let of_task = calls.iter().filter(|((of, _), _)| *of == place);
+        .filter(|(_, number)| is_selected(*number));
+    let tasks = tasks.map(|(task, number)| {
+        let of_task = calls.iter().filter(|((of, _), _)| *of == number);
         let named = of_task.filter(|(_, sums)| is_step(&query, &sums.call));
         let calls = named.map(|(_, sums)| sums.clone()).collect();
-        let raises = raises.get(&place).copied().unwrap_or_default();
-        task_errors((run.data, place), &task.name, calls, raises)
+        let raises = raises.get(&number).copied().unwrap_or_default();
+        task_errors((run.data, number), &task.name, calls, raises)
     });
     let examples = run.data.failures.iter().filter_map(|seen| {
         let (task, call) = places.of_call(&seen.call);
@@ -122,12 +122,12 @@ fn add(sums: &mut CallErrors, outcome: Outcome, entry: &Entry<'_>) {
 }
 
 fn task_errors(
-    (data, place): (&Projection, u16),
+    (data, number): (&Projection, u16),
     name: &str,
     calls: Vec<CallErrors>,
     raises: TaskRaises,
 ) -> TaskErrors {
-    let mut raised = raised(data, place);
+    let mut raised = raised(data, number);
     let more = raised.len().saturating_sub(RAISED_SHOWN_MAX) as u64;
     raised.truncate(RAISED_SHOWN_MAX);
     TaskErrors {

@@ -63,11 +63,11 @@ impl Parts {
     /// The figures of as many parts, drawn with repetition.
     fn drawn(&self, number: u64) -> Figures {
         let count = self.0.len() as u64;
-        let place = |index: u64| {
-            let place = below(count, draw(SEED, Purpose::Bootstrap, number, index));
-            usize::try_from(place).unwrap_or(0)
+        let part = |index: u64| {
+            let part = below(count, draw(SEED, Purpose::Bootstrap, number, index));
+            usize::try_from(part).unwrap_or(0)
         };
-        figures((1..=count).map(|index| &self.0[place(index)]))
+        figures((1..=count).map(|index| &self.0[part(index)]))
     }
 
     /// Number of finished requests.
@@ -108,9 +108,9 @@ pub(super) fn intervals(
     }
     let parts = baseline.iter().map(|run| run.0.len());
     let widening = widening(parts.fold(current.0.len(), usize::min));
-    std::array::from_fn(|place| {
-        let found = std::mem::take(&mut found[place]);
-        interval(found, differences[place], widening)
+    std::array::from_fn(|index| {
+        let found = std::mem::take(&mut found[index]);
+        interval(found, differences[index], widening)
     })
 }
 

@@ -217,9 +217,9 @@ fn measured(run: Indexed<'_>, query: &Query) -> Range<u32> {
 fn parts(ticks: Range<u32>) -> impl Iterator<Item = Range<u32>> {
     let count = u64::from(ticks.end - ticks.start);
     let parts = count.min(RUN_PARTS_MAX.into());
-    let bound = move |place: u64| {
-        let offset = u32::try_from(count * place / parts.max(1)).unwrap_or(u32::MAX);
+    let bound = move |part: u64| {
+        let offset = u32::try_from(count * part / parts.max(1)).unwrap_or(u32::MAX);
         ticks.start.saturating_add(offset)
     };
-    (0..parts).map(move |place| bound(place)..bound(place + 1))
+    (0..parts).map(move |part| bound(part)..bound(part + 1))
 }

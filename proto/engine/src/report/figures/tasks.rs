@@ -24,8 +24,8 @@ use crate::tally::call_ids::CallId;
 use crate::tally::metrics::MetricSums;
 
 /// A position in a plan as rows have it.
-fn number(place: usize) -> u16 {
-    u16::try_from(place).unwrap_or(u16::MAX)
+fn number(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
 }
 
 impl Closing<'_> {
@@ -55,32 +55,32 @@ impl Closing<'_> {
         let mut first_call = 0;
         let mut tasks = Vec::with_capacity(self.plan.tasks.len());
         for (index, (task, arrivals)) in self.plan.tasks.iter().zip(&accounts.tasks).enumerate() {
-            let place = number(index);
+            let task_number = number(index);
             let steps = first_call..first_call + task.steps.len();
             first_call = steps.end;
             let arrivals = ArrivalCounts {
                 sessions: None,
                 ..arrivals.clone()
             };
-            tasks.push(self.task((place, task), arrivals, steps));
+            tasks.push(self.task((task_number, task), arrivals, steps));
         }
         tasks
     }
 
     fn task(
         &self,
-        (place, task): (u16, &Task),
+        (task_number, task): (u16, &Task),
         arrivals: ArrivalCounts,
         steps: Range<usize>,
     ) -> TaskReport {
-        let tasks = place..place + 1;
+        let tasks = task_number..task_number + 1;
         let is_own = self.calls_of(&tasks);
         let all = self.sum(|call, _| is_own(call));
         let failed = self.sum(|call, outcome| is_own(call) && outcome.is_error());
         let raises = self.raises(&tasks);
         let planned = task.steps.iter().zip(steps.clone());
         let planned = planned.map(|(step, n)| (step.name.as_str(), CallId::Planned(number(n))));
-        let named = self.named(place);
+        let named = self.named(task_number);
         let named = named.iter().map(|(name, call)| (&**name, call.clone()));
         TaskReport {
             name: task.name.clone(),
@@ -95,7 +95,7 @@ impl Closing<'_> {
             streams: streams(&anatomy(self.data, &is_own)),
             checks: self.checks(&tasks),
             metrics: self.metrics(&tasks),
-            raised: raised(self.data, place),
+            raised: raised(self.data, task_number),
             calls: planned
                 .chain(named)
                 .map(|(name, call)| self.call(name, &call))

@@ -132,13 +132,13 @@ fn tasks(
         plan.tasks.iter().map(|task| task.name.as_str()).collect()
     });
     limited("tasks", query.len(), problems);
-    let place = |name: &String| known.iter().position(|one| one == name);
-    for name in query.iter().filter(|name| place(name).is_none()) {
+    let position = |name: &String| known.iter().position(|one| one == name);
+    for name in query.iter().filter(|name| position(name).is_none()) {
         problems.push(unknown("tasks", "a task of the scenario", &known, name));
     }
-    let places = query.iter().filter_map(place);
-    let places = places.filter_map(|place| u16::try_from(place).ok());
-    Some(places.collect())
+    let positions = query.iter().filter_map(position);
+    let positions = positions.filter_map(|position| u16::try_from(position).ok());
+    Some(positions.collect())
 }
 
 fn steps(

@@ -53,12 +53,12 @@ impl Selection {
                     tasks[task] = true;
                 }
             }
-            for (place, task) in tasks.iter_mut().enumerate() {
-                let place = u16::try_from(place).unwrap_or(u16::MAX);
+            for (number, task) in tasks.iter_mut().enumerate() {
+                let number = u16::try_from(number).unwrap_or(u16::MAX);
                 *task &= query
                     .tasks
                     .as_ref()
-                    .is_none_or(|tasks| tasks.contains(&place));
+                    .is_none_or(|tasks| tasks.contains(&number));
             }
             tasks
         });
@@ -75,9 +75,9 @@ impl Selection {
 
     /// Whether an entry is selected.
     pub(crate) fn wants(&self, key: &Key) -> bool {
-        let is = |wanted: &Option<Vec<bool>>, place: usize| {
+        let is = |wanted: &Option<Vec<bool>>, index: usize| {
             let wanted = wanted.as_ref();
-            wanted.is_none_or(|wanted| wanted.get(place).copied().unwrap_or(false))
+            wanted.is_none_or(|wanted| wanted.get(index).copied().unwrap_or(false))
         };
         match *key {
             Key::Arrivals { task, agent } => {

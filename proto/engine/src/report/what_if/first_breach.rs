@@ -42,20 +42,23 @@ pub(super) fn broke_at_us(
     )| { !result.passed && is_of_calls(gate.metric) };
     let failed: Vec<bool> = gates.map(failed).collect();
     let mut tasks: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
-    for (place, gate) in plan
+    for (gate_index, gate) in plan
         .thresholds
         .iter()
         .enumerate()
         .filter(|(n, _)| failed[*n])
     {
-        tasks.entry(gate.task.as_deref()).or_default().push(place);
+        tasks
+            .entry(gate.task.as_deref())
+            .or_default()
+            .push(gate_index);
     }
     let mut broke = vec![None; plan.thresholds.len()];
     for (task, places) in tasks {
         let gates: Vec<&Threshold> = places.iter().map(|n| &plan.thresholds[*n]).collect();
         let found = of_task(run, plan, task, &gates, ticks);
-        for (place, tick) in places.into_iter().zip(found) {
-            broke[place] = tick.map(|tick| u64::from(tick) * plan.tick_us);
+        for (gate_index, tick) in places.into_iter().zip(found) {
+            broke[gate_index] = tick.map(|tick| u64::from(tick) * plan.tick_us);
         }
     }
     broke
@@ -72,8 +75,8 @@ fn of_task(
     let places = CallPlaces::of(Some(plan));
     let named = task.map_or(EVERY, |name| plan.tasks_named(name).unwrap_or_default());
     let is_wanted = |call| {
-        let (place, _) = places.of_call(call);
-        named.contains(&place)
+        let (number, _) = places.of_call(call);
+        named.contains(&number)
     };
     let wanted: Vec<bool> = run.index.calls().iter().map(is_wanted).collect();
     let mut broke = vec![None; gates.len()];
@@ -97,9 +100,9 @@ fn of_task(
                 so_far.add(entry.response());
             }
             if let Key::Raises {
-                task: place, last, ..
+                task: number, last, ..
             } = entry.key
-                && named.contains(&place)
+                && named.contains(&number)
             {
                 so_far.raises.count(last, entry.count);
             }

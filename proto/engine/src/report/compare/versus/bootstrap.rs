@@ -150,33 +150,33 @@ impl PairedParts {
         for number in 0..DRAWS {
             let mut times = vec![0; self.parts.len()];
             for index in 0..count {
-                let place = below(count, draw(SEED, Purpose::Bootstrap, number, index));
-                times[usize::try_from(place).unwrap_or(0)] += 1;
+                let part = below(count, draw(SEED, Purpose::Bootstrap, number, index));
+                times[usize::try_from(part).unwrap_or(0)] += 1;
             }
             let [ours, theirs] = self.figures_of(&times);
-            for (place, pair) in ours.into_iter().zip(theirs).enumerate() {
+            for (index, pair) in ours.into_iter().zip(theirs).enumerate() {
                 if let (Some(first), Some(second)) = pair {
-                    differences[place].push(second - first);
+                    differences[index].push(second - first);
                     if first != 0.0 {
-                        percents[place].push((second - first) / first * 100.0);
+                        percents[index].push((second - first) / first * 100.0);
                     }
                 }
             }
         }
         let [ours, theirs] = self.figures();
         let widening = widening(self.parts.len());
-        std::array::from_fn(|place| {
-            let both = ours[place].zip(theirs[place]);
+        std::array::from_fn(|index| {
+            let both = ours[index].zip(theirs[index]);
             let difference = both.map(|(first, second)| second - first);
-            let base = ours[place].filter(|&first| first != 0.0);
+            let base = ours[index].filter(|&first| first != 0.0);
             let percent = difference.zip(base).map(|(by, base)| by / base * 100.0);
             Spread {
                 difference: interval(
-                    std::mem::take(&mut differences[place]),
+                    std::mem::take(&mut differences[index]),
                     difference,
                     widening,
                 ),
-                percent: interval(std::mem::take(&mut percents[place]), percent, widening),
+                percent: interval(std::mem::take(&mut percents[index]), percent, widening),
             }
         })
     }
@@ -202,7 +202,7 @@ impl PairedParts {
             let counts = self.buckets.iter().copied().zip(counts);
             let counts = counts.filter(|(_, count)| *count > 0);
             let at = percentiles_of(counts.clone(), Precision::Latency, [50.0, 95.0, 99.0]);
-            let at = |place: usize| at.map(|at| ms(at[place]));
+            let at = |index: usize| at.map(|at| ms(at[index]));
             VersusFigure::ALL.map(|figure| match figure {
                 VersusFigure::P50Ms => at(0),
                 VersusFigure::P95Ms => at(1),
