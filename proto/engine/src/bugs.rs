@@ -1,9 +1,9 @@
 //! The bug bank: mistakes from the past, here or elsewhere, that a test can plant again to prove
 //! that it catches them (ADR 0026).
 //!
-//! Only a test that is built with the feature `bugbank` can plant one, for its own thread. In every
-//! other build `bug` is a constant `false` and nothing of a mistake is compiled. The bank must
-//! never be part of what is shipped.
+//! Only a test that is built with the feature `bugbank` can plant a mistake, for its own thread. In
+//! every other build `bug` is a constant `false`, and no code of a mistake is compiled. The bank
+//! must never be part of a release.
 
 /// A mistake that a test can plant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! Another run of a plan: the request with a changed target, rate, duration, number of users or
-//! agents, and other thresholds, each as people write it.
+//! Changes of a request for a run: another target, rate, duration, number of users or agents, other
+//! thresholds. Each value is text in the form that users write.
 //!
-//! A change that breaks a rule is left out and is one problem under its own name. A request without
-//! changes stays as it is.
+//! A change that breaks a rule is left out; its problem has the name of the change as its field. A
+//! request without changes stays as it is.
 
 use std::ops::RangeInclusive;
 
@@ -92,7 +92,7 @@ pub fn adjust(request: &RunRequested, changes: &Changes) -> (RunRequested, Vec<P
     (adjusted, problems)
 }
 
-/// Calls begin with their own slash.
+/// The target without one slash at its end: the path of a call begins with a slash.
 fn target_without_slash(target: &str) -> &str {
     let target = target.trim();
     match target.strip_suffix('/') {

@@ -6,7 +6,7 @@ use loadpilot_events::plan::{Arrivals, Plan, PlanSchema, Rest, SessionLength, Sh
 use super::checker::Checker;
 use crate::schedule::user_stages::ActiveUsers;
 
-/// Settings that only a schedule gives a meaning are rejected with users, not ignored.
+/// Rejects settings that have a meaning on a schedule only: they are not ignored silently.
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     if let Some(rest) = plan.rest {
         let rule = "must be used with users: arrivals on schedule do not rest";
@@ -55,7 +55,8 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     );
 }
 
-/// Stages say how many of the users are active; number of users and length are those of the plan.
+/// Checks stages, the numbers of active users over time: their maximum is the plan's number of
+/// users, and their length is that of the plan.
 fn stages(checker: &mut Checker<'_>, plan: &Plan, stages: &[UserStage]) {
     let before = checker.problems.len();
     let fits = (1..=limits::USER_STAGES_MAX).contains(&stages.len());

@@ -1,4 +1,4 @@
-//! Checks code: everything that its player relies on.
+//! Checks compiled code for every property that the player of code relies on.
 
 use std::collections::BTreeMap;
 
@@ -286,7 +286,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
         self.require(known == kind, rule, name);
     }
 
-    /// The value of a secret header may be computed, but not be a literal.
+    /// Rejects a literal as the value of a secret header; a computed value is allowed.
     fn entry(&mut self, name: &str, is_written: bool) {
         let lower = name.to_ascii_lowercase();
         let is_secret = is_secret_entry(&lower) || self.code.secret_headers.contains(&lower);
@@ -383,7 +383,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
     }
 }
 
-/// Whether the expression writes out more than the scheme of a secret.
+/// Whether the expression contains a text other than the scheme of a secret as a literal.
 fn writes(value: &Expression) -> bool {
     match value {
         Expression::Literal(Literal::Text(text)) => !SCHEMES.contains(&text.as_str()),

@@ -26,7 +26,7 @@ const TARGETS_MAX: usize = 64;
 /// a wait a core would do nothing but drop iterations.
 const USER_WAIT_US_MIN: u64 = 1_000;
 
-/// Settings that contradict the target, or each other, are rejected, not ignored.
+/// Rejects settings that contradict the target or each other: they are not ignored silently.
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let is_https = plan.target.starts_with("https:");
@@ -75,7 +75,8 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     }
 }
 
-/// Each arrival has one target of its own: what belongs to one target only is rejected.
+/// Checks the further targets. Arrivals take the targets in turn, so settings that belong to one
+/// target only are rejected.
 fn other_targets(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let others = &settings.other_targets;
@@ -191,7 +192,8 @@ fn proxy(checker: &mut Checker<'_>, settings: &Connections) {
     }
 }
 
-/// A task that looks at answers has cookies, and says of each request whether it follows redirects.
+/// Rejects the plan's limit of redirects for tasks that examine responses, or whose users have
+/// state: such a task decides for each request whether it follows redirects.
 fn redirects(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(
         plan.connections.redirects_max.is_none() || (plan.code.is_none() && plan.script.is_none()),
@@ -297,7 +299,7 @@ fn family(checker: &mut Checker<'_>, plan: &Plan) {
     };
     let authority = |url| split(url).0.split_once("://").map_or("", |(_, rest)| rest);
     let proxy = settings.proxy.as_ref().map(|proxy| authority(&proxy.url));
-    // The one that agents connect to: a proxy chooses by itself how it reaches the target.
+    // The address that agents connect to; a proxy chooses how it reaches the target.
     let places: Vec<&str> = match proxy.or(settings.connect_to.as_deref()) {
         Some(place) => vec![place],
         None => {

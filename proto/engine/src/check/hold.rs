@@ -25,8 +25,8 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(is_flat, "profile", rule, count);
     gates(checker, plan, "hold", &plan.hold);
     for gate in &plan.hold {
-        // A lower rate must be able to mend what a higher one breaks, and a part of the run must
-        // show it. Arrivals that do not start fail a rate without a gate.
+        // A lower rate must be able to improve the figure, and a part of the run must show it. A
+        // rate at which arrivals do not start fails without a gate.
         let can_be_held = !matches!(
             gate.metric,
             Metric::AchievedRps | Metric::TaskErrors | Metric::DroppedRate | Metric::Shortfall

@@ -1,6 +1,7 @@
-//! The plan that compares two targets: how it is made of the plan for one, and what it has to be.
+//! Plans that compare two targets: made from the plan for one target, and checked.
 //!
-//! Both sides must do the same, or a difference of their figures would say nothing of the targets.
+//! Both sides must do the same: otherwise a difference of their figures would say nothing about the
+//! targets.
 
 use std::iter;
 use std::ops::Range;
@@ -25,11 +26,12 @@ pub struct Side {
 }
 
 /// The plan that offers the load of `plan` to each of two targets, pair by pair. Rates and numbers
-/// of users are those of both together; a gate without a task holds for each side, that of the
-/// shortfall for the run. The rules of [`super::plan`] are not applied to the result.
+/// of users are those of both sides together. A gate without a task becomes one gate for each side,
+/// except the gate of the shortfall, which stays one for the run. The rules of [`super::plan`] are
+/// not applied to the result.
 ///
 /// # Errors
-/// What the plan has that cannot be compared.
+/// The properties of the plan that a comparison does not support.
 pub fn paired(plan: &Plan, sides: &[Side; SIDES]) -> Result<Plan, Refusal> {
     let problems = obstacles(plan);
     if !problems.is_empty() {
@@ -74,7 +76,7 @@ pub fn paired(plan: &Plan, sides: &[Side; SIDES]) -> Result<Plan, Refusal> {
     Ok(paired)
 }
 
-/// Why a plan cannot be compared with itself.
+/// Why a plan cannot be offered to two targets.
 fn obstacles(plan: &Plan) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut checker = Checker {

@@ -75,7 +75,7 @@ fn types(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(are_all, "types", &rule, tasks_of_all);
 }
 
-/// Checks that the load can be divided by the shares: no type may be left out without a word.
+/// Checks that the load can be divided by the shares: no type may silently get no load.
 fn shares(checker: &mut Checker<'_>, plan: &Plan) {
     let Some(users) = plan.users else {
         let rule = "must have shares and weights with a common measure: their block has more than \

@@ -106,7 +106,8 @@ impl AgentView {
         if news.previous_seq != self.ctl_seq && !bug(Bug::GapsIgnored) {
             return Applied::Gap;
         }
-        // A plan is always inside: without it the news are those of no coordinator of this version.
+        // Coordinators of this version put the plan into the news: without a plan the news are from
+        // another version, and the caller fetches the decision again.
         if let Decision::RunCreated(created) = &news.event.event {
             let Ok(created) = CreatedRun::of(created, None) else {
                 return Applied::Gap;

@@ -3,8 +3,8 @@
 //! It doubles the rate until a gate fails, narrows the range between the highest rate that passed
 //! and the lowest that failed, and stays at the former. From time to time it tries a rate above,
 //! since the capacity of a target may grow. After a failure it waits at a lower rate until the
-//! target has caught up: what waits there would make any rate fail. A pure function of the changes
-//! in the log and of the newest measurement, without a memory of its own.
+//! target has caught up: the queue at the target would make any rate fail. A pure function of the
+//! changes in the log and of the newest measurement, without a memory of its own.
 
 use loadpilot_events::limits::{RATE_MAX_URPS, STEERED_MAX};
 use loadpilot_events::log::steer::hold::HoldWindow;
@@ -22,8 +22,8 @@ pub struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// The part by which the rate is judged. Of a target that has caught up that is the newest
-    /// tick alone.
+    /// The measurement by which the rate is judged: the newest tick alone when it passed and the
+    /// whole window failed, since the target has caught up.
     #[must_use]
     pub fn decisive(&self) -> &HoldWindow {
         match self.newest.passed && !self.window.passed {
@@ -39,7 +39,8 @@ pub const WINDOW_TICKS: u32 = 5;
 const PASS_TICKS: u32 = 3;
 /// Number of ticks after which a rate just above the held one passes: a short queue grows slowly.
 const TRY_TICKS: u32 = 6;
-/// Number of ticks that a target has to catch up at a lower rate, before that fails as well.
+/// Number of ticks within which a target has to catch up at a lower rate; otherwise that rate
+/// fails, too.
 const CATCH_UP_TICKS: u32 = 20;
 /// Number of ticks at the held rate before a higher one is tried; doubled after each that failed.
 const STAY_TICKS: u32 = 15;
@@ -111,7 +112,7 @@ impl Range {
         let served = self.served(step).map(|served| raised(served, 2));
         self.passed.retain(|passed| *passed < rate);
         if catches_up {
-            // What waited failed it: the rate itself may be right.
+            // The queue at the target made it fail: the rate itself may be right.
             return self;
         }
         let upper = served.map_or(rate, |served| served.min(rate));
@@ -127,8 +128,8 @@ impl Range {
             .is_some_and(|held| held < rate && rate <= raised(held, TRY_PCT + 1))
     }
 
-    /// Rate at which the target answered in a part that failed, as far as its figures tell. Unknown
-    /// for a rate near one that passed, which may have left a queue, and for one at which the
+    /// Rate at which the target answered in a part that failed, as far as its figures show. Unknown
+    /// for a rate near one that passed, which may have left a queue, and for a rate at which the
     /// target kept up.
     fn served(&self, failed: &HoldWindow) -> Option<Rate> {
         let is_far = |held: Rate| raised(held, 20) < failed.rate;
@@ -141,7 +142,7 @@ impl Range {
             0 => failed.rate.0,
             of_passed => (failed.rate.0 / of_passed).saturating_mul(share),
         };
-        // The time that the last arrival waited is what the target needs beyond that of the part.
+        // The last arrival waited for the time that the target needs beyond the length of the part.
         let waited_us = failed.actual.filter(|_| failed.key.ends_with("_ms"));
         let waited_us = waited_us.map_or(0, |ms| (ms * 1_000.0) as u64);
         let length_us = failed.to_us.saturating_sub(failed.from_us);
@@ -210,8 +211,8 @@ pub fn next_rate(
     (next != now || !is_stored).then_some(next)
 }
 
-/// Whether nothing waits at the target any more: its figure is well within the limit, unless that
-/// is so at no rate.
+/// Whether the queue at the target is empty: the figure is at most half of the limit. A figure that
+/// is higher at every rate would never show this, so [`WINDOW_TICKS`] ticks suffice, too.
 fn has_caught_up(newest: &HoldWindow, ticks: u32) -> bool {
     let is_well_within = newest
         .actual
@@ -219,7 +220,7 @@ fn has_caught_up(newest: &HoldWindow, ticks: u32) -> bool {
     is_well_within || ticks >= WINDOW_TICKS
 }
 
-/// Whether less waits at the target in the newest tick than before.
+/// Whether the queue at the target is shorter in the newest tick than before.
 fn is_shrinking(measured: &Measured<'_>) -> bool {
     match (measured.newest.actual, measured.window.actual) {
         (Some(newest), Some(window)) => newest < window,
@@ -248,7 +249,7 @@ fn after_pass(before: &Range, measured: &Measured<'_>) -> Option<Rate> {
 fn after_failure(range: &Range, failed: &HoldWindow) -> Rate {
     let after = range.clone().after(failed);
     match (range.served(failed), after.held()) {
-        // What waits there shrinks by what the target can serve beyond the rate.
+        // The queue at the target shrinks by the arrivals that it can serve beyond the rate.
         (Some(served), _) => divided(served, 3),
         (None, Some(_)) => reduced(failed.rate, 10),
         (None, None) => divided(failed.rate, 4),

@@ -5,7 +5,7 @@
 //! only the log, the heartbeats and the time that is passed in.
 //!
 //! The fold:
-//! - [`run_state`]: what the log says about one run
+//! - [`run_state`]: the state of one run according to its log
 //! - [`created_run`]: a run as it was created, with the plan of its request
 //! - [`steering`]: changes of the rate and pauses
 //! - [`teardown`]: setup and teardown of the submitter
@@ -120,8 +120,8 @@ struct Type {
 }
 
 /// Whether a later version of the product took a decision in an unknown form: a coordinator that
-/// went on without it would decide against it. A decision of an unknown kind may be skipped: later
-/// versions must see to that.
+/// went on without it would contradict it. A decision of an unknown kind may be skipped: later
+/// versions must make sure of that.
 #[must_use]
 pub fn is_newer(payload: &[u8]) -> bool {
     let typed = serde_json::from_slice::<Typed>(payload);

@@ -67,7 +67,7 @@ impl OwnershipKey {
     }
 }
 
-/// What a tenant may do without a proof; `None` in both: everything.
+/// Limits of a tenant without a proof; `None` in both: no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unproven {
     /// Maximum rate of an open loop.

@@ -15,7 +15,7 @@ use crate::control::quotas::Quotas;
 pub struct Tenants {
     /// The file that names them, for refusals.
     pub file: String,
-    /// What each may do.
+    /// The rules of each tenant.
     pub rules: BTreeMap<TenantId, TenantRules>,
     /// Maximum number of runs of an agent at the same time; `None`: agents do not limit admission.
     pub max_runs_per_agent: Option<u32>,
@@ -24,16 +24,16 @@ pub struct Tenants {
     pub ownership_key: Option<OwnershipKey>,
 }
 
-/// What one tenant may do.
+/// The rules of one tenant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TenantRules {
     /// Targets of its runs; `None`: all that the fleet allows.
     pub targets: Option<TenantTargets>,
-    /// What each of its runs may request.
+    /// Limits of each of its runs.
     pub quotas: Quotas,
-    /// What each of its runs may do without a proof that the tenant owns the targets.
+    /// Limits of each of its runs without a proof that the tenant owns the targets.
     pub unproven: Unproven,
-    /// What all its runs may use together.
+    /// Limits of all its runs together.
     pub admission: AdmissionRules,
 }
 

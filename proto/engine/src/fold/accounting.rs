@@ -2,7 +2,7 @@
 //!
 //! Planned arrivals come from the log, never from an agent's count. They are compared tick by tick
 //! with what holders reported, and the difference is named: stopped, unowned, or lost by a holder.
-//! A closed loop plans nothing; there, planned is what was reported. Accounts must never be
+//! A closed loop plans nothing; there, planned is what was reported. The accounts must never be
 //! balanced by a guess.
 
 use std::collections::BTreeMap;
@@ -230,9 +230,9 @@ impl Accounting<'_> {
         }
     }
 
-    /// The same for the tick of a stop. Arrivals due after the stop were not started. Of those due
-    /// before it, a holder whose deltas are complete did not start what it does not report; of any
-    /// other holder that is unknown.
+    /// Settles the arrivals of the tick of a stop that no holder reported. Arrivals due after the
+    /// stop were not started. Of the arrivals due before it, a holder whose deltas are complete did
+    /// not start the unreported ones; for any other holder this is unknown.
     fn missing_at_stop(&mut self, tick: u32, planned: &PlannedTick<'_>) {
         let stop_us = self.control.stopped_at_us().unwrap_or_default();
         let stop = self.workload.first_at_or_after(stop_us);
@@ -260,10 +260,11 @@ impl Accounting<'_> {
             *open = open.saturating_sub(reported);
             *missing = missing.saturating_sub(reported);
         }
-        // The number of lost arrivals of each holder and of open ones of each task are known, but
-        // not which arrival is which. Testing each single arrival against both sums would leave
-        // some that fit neither. Where a holder reported arrivals that were due after the stop,
-        // too few of a task seem open: what remains is taken from all that are missing in the tick.
+        // The numbers of lost arrivals of each holder and of open ones of each task are known, but
+        // not which arrival is which. A test of each single arrival against both sums would leave
+        // some that fit neither. Where a holder reported arrivals that were due after the stop, too
+        // few arrivals of a task seem open: the remainder is taken from all arrivals that are
+        // missing in the tick.
         let mut left = unknown.values().sum::<u64>();
         for is_open_known in [true, false] {
             for n in before.clone() {
@@ -399,8 +400,8 @@ impl Accounting<'_> {
         }
     }
 
-    /// Accounts that do not balance come from contradictory figures; that is named even when no
-    /// single tick shows it.
+    /// Accounts that do not balance come from contradictory figures. The contradiction is named
+    /// even when no single tick shows it.
     fn check_balance(&mut self) {
         let settled = |counts: &ArrivalCounts| {
             counts.started + counts.dropped_total() + counts.lost + counts.waiting

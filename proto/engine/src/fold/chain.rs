@@ -150,8 +150,8 @@ impl Chain {
         doubled.chain(totals).collect()
     }
 
-    /// What is wrong in comparison with the final totals of the process; `excused` deltas are
-    /// missing for a reason that is named elsewhere.
+    /// What is wrong in comparison with the final totals of the process; `excused` is the number of
+    /// deltas that are missing for a reason that is named elsewhere.
     fn against(&self, holder: &Holder, stated: FinalTotals<'_>, excused: u64) -> Vec<Broken> {
         let FinalTotals {
             final_seq, of_tail, ..
@@ -169,8 +169,9 @@ impl Chain {
             let what = format!("{holder}: {missing} of {final_seq} deltas are missing");
             found.push(broken(Invariant::Sequence, what));
         }
-        // A process that is killed before it knows that its final totals are stored: the next
-        // process's deltas add nothing, and its own final totals may come too late.
+        // A process may be killed before it knows that its final totals are stored. The deltas that
+        // the next process reports for it then add nothing, and the final totals that it reports
+        // may come too late.
         if last > final_seq.max(of_tail) && *totals != claimed {
             let what = format!("{holder}: delta {last} follows its last words at {final_seq}");
             found.push(broken(Invariant::Sequence, what));

@@ -1,7 +1,7 @@
 //! Rules about the decisions of a run, judged from the decisions and the plan alone.
 //!
-//! Must never depend on what a coordinator knew: a decision that the log allows is judged by the
-//! log.
+//! Must never depend on what a coordinator knew: the log alone decides whether a decision is
+//! allowed.
 
 use std::collections::BTreeSet;
 
@@ -178,8 +178,8 @@ impl State<'_> {
         }
     }
 
-    /// The run has a plan: its own, or that of its request. The plan of a redacted run file
-    /// is not the one that was hashed, so the hash is not judged here.
+    /// Checks that the run has a plan: its own, or that of its request. The plan of a redacted run
+    /// file is not the one that was hashed, so the hash is not judged here.
     fn created(&mut self, created: &RunCreated) {
         match CreatedRun::of(created, self.request) {
             Ok(run) => drop(self.created.get_or_insert_with(|| Box::new(run))),
@@ -187,7 +187,7 @@ impl State<'_> {
         }
     }
 
-    /// An answer to a request to steer: one per request, while the run goes on.
+    /// Checks an answer to a request to steer: one per request, while the run goes on.
     fn answers(&mut self, request: u64) {
         let once = self.answered.insert(request);
         let what = format!("request {request} was answered before");
@@ -229,7 +229,7 @@ impl State<'_> {
         self.begins(next.takeover_tick);
     }
 
-    /// The current map is in force from a tick on.
+    /// Checks the tick from which the current map is in force.
     fn begins(&mut self, tick: u32) {
         let in_order = tick >= self.takeover_tick;
         let what = format!("it begins at tick {tick}, before the one it follows");

@@ -1,7 +1,8 @@
 //! A record of LP_DATA, parsed.
 //!
-//! What it holds depends on its bytes alone, so that any thread may parse it, before or while
-//! others are folded, and several folds may share it. Must never judge a delta: each fold does.
+//! The result depends on the bytes of the record alone: any thread may parse it, before or while
+//! other records are folded, and several folds may share it. Must never judge a delta: each fold
+//! does.
 
 use std::borrow::Cow;
 use std::iter;

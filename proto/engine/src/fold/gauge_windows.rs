@@ -29,7 +29,7 @@ pub struct NewestWindow {
 pub struct NewestWindows(BTreeMap<Holder, NewestWindow>);
 
 impl NewestWindows {
-    /// Adds a delta that counts. An unreadable one says nothing.
+    /// Adds a delta that counts. An unreadable delta is left out.
     pub fn add(&mut self, record: &DeltaRecord) {
         let Ok(parsed) = &record.parsed else { return };
         let delta = &parsed.delta;

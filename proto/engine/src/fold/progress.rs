@@ -12,9 +12,9 @@ use crate::fold::project::Projection;
 /// holder that is further behind is silent: what it did not report counts as not started.
 const TICKS_BEHIND_MAX: u32 = 3;
 
-/// Number of ticks that a run has reached which is not over: those that the deltas of every holder
-/// cover to their end. `None` when the run is over or has not started: then it is judged as a
-/// whole.
+/// Number of ticks that a run has reached while it is not over: those that the deltas of every
+/// holder cover to their end. `None` when the run is over or has not started: then it is judged as
+/// a whole.
 #[must_use]
 pub fn ticks_reached(control: &Control, data: &Projection, tick_us: u64) -> Option<u32> {
     let state = &control.state;
@@ -34,7 +34,7 @@ pub struct OpenArrivals {
 }
 
 impl OpenArrivals {
-    /// Adds what a delta says of its process. An unreadable one says nothing.
+    /// Adds the oldest open arrival of a delta. An unreadable delta is left out.
     pub fn add(&mut self, record: &DeltaRecord) {
         let Some((agent, delta)) = record.delta() else {
             return;

@@ -5,7 +5,7 @@ use loadpilot_events::log::ctl::{Decision, RunSealed};
 use crate::control::{Control, Parsed};
 use crate::fold::invariants::{Breaches, Invariant};
 
-/// A seal repeats what the log says before it. `subject` is that of the run's decisions.
+/// Checks that a seal repeats the facts before it. `subject` is that of the run's decisions.
 pub(crate) fn seal(control: &Control, subject: &str, breaches: &mut Breaches) {
     let Some((seq, seal)) = found(control) else {
         return;

@@ -1,6 +1,6 @@
 //! The agents of a run, and figures of each over time.
 //!
-//! Must never sum what several processes of one agent report about their machine.
+//! Must never sum figures about a machine that several processes of one agent report.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

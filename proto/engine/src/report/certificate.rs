@@ -1,4 +1,5 @@
-//! The certificate: whether the figures are the target's or the generator's, with the evidence.
+//! The certificate: whether the figures describe the target or the load generator, with the
+//! evidence.
 //!
 //! Must never read anything but the report.
 

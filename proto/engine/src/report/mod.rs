@@ -7,7 +7,7 @@
 //! - [`figures`]: its figures, part by part
 //! - [`timeline`]: decisions and facts in words
 //! - `state`: where the run stands, and the digest of a report
-//! - `closing`: the fold closed into a report
+//! - `close`: the fold closed into a report
 //! - [`verdict`]: thresholds against figures
 //! - [`certificate`]: whether the figures are those of the target
 //!

@@ -36,7 +36,7 @@ pub(crate) fn digested(mut report: Report) -> Report {
     report
 }
 
-/// Hashes what is written to it.
+/// Writer that hashes its input.
 #[derive(Debug)]
 struct Hashed(Sha256);
 

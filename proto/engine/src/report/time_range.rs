@@ -1,7 +1,7 @@
 //! The report of a part of a run: of the arrivals that are due in a range of its time.
 //!
-//! The same figures, gates and findings as in the report of the whole run. Left out is what no row
-//! has a due time for: bytes, error texts of Python, and phases that no gate reads. Figures of the
+//! The same figures, gates and findings as in the report of the whole run. Figures without a due
+//! time are left out: bytes, error texts of Python, and phases that no gate reads. Figures of the
 //! generator, and contradictions, are those of the whole run.
 
 use std::collections::BTreeMap;

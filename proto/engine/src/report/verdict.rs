@@ -1,4 +1,4 @@
-//! The verdict: thresholds against measured figures. A gate never passes by accident.
+//! The verdict: thresholds against measured figures.
 //!
 //! A figure that was not measured does not pass, and a run without a successful request does not
 //! pass even without thresholds. Must never read anything but the report and the plan.
@@ -122,7 +122,7 @@ fn overload(plan: &Plan, report: &Report) -> Option<String> {
     let is_gated = gates.any(|gate| gate.task.is_none());
     let short = report.rates.shortfall_pct;
     let is_short = report.run.users.is_none() && short > SHORTFALL_PCT;
-    // Other reasons say why nothing was started, and that no request was finished.
+    // A run that started nothing has other reasons, such as that no request was finished.
     let is_begun = report.arrivals.started > 0 || report.run.rules < Rules::V3;
     (is_begun && is_short && !is_gated).then(|| {
         let dropped = dropped_by_generator(report);
@@ -209,14 +209,14 @@ fn reasons(report: &Report) -> Vec<String> {
     if report.latency.response.is_none() {
         reasons.push("no request was finished outside the warm-up".to_owned());
     } else if report.latency.response_ok.is_none() {
-        // In the measured time: a successful warm-up excuses nothing.
+        // Only the measured time counts: successful requests of the warm-up do not.
         reasons.push("no request was answered well".to_owned());
     }
     reasons
 }
 
-/// Why a run that holds gates has no rate for them, with its newest measurement: errors, which need
-/// no gate, may have failed the rate.
+/// Why a run that holds gates found no rate at which they hold, with its newest measurement. Errors
+/// may have failed the rate without a gate for them.
 fn no_rate_held(held: &HeldRate) -> String {
     let gates = held.gates.join(" and ");
     let newest = held.steps.last().map(|step| format!(": {}", step.words()));
@@ -261,8 +261,8 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
     }
 }
 
-/// Whether a gate is on the latency of calls that all failed to connect: their latency says nothing
-/// about a server.
+/// Whether a gate is on the latency of calls that all failed to connect: such a latency says
+/// nothing about a server.
 fn measures_no_server(threshold: &Threshold, report: &Report) -> bool {
     let (response, unconnected) = match &threshold.task {
         None => (&report.latency.response, report.latency.unconnected),

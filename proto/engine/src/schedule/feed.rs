@@ -2,9 +2,9 @@
 //!
 //! The turn of an arrival is the number of arrivals before it that take rows of the same feed. Its
 //! row is the turn modulo the number of rows, so that all agents together use each row once before
-//! any is used twice. Of a feed with unique rows an arrival gets none once its turn is beyond them.
-//! The row must never depend on the agent that computes it: then this holds after a loss of agents,
-//! too.
+//! any is used twice. Of a feed with unique rows, an arrival whose turn is beyond the last row gets
+//! none. The row must never depend on the agent that computes it, so that this holds after a loss
+//! of agents, too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::schedule::random::DrawScope;
 use crate::schedule::task_order::TaskOrder;
 use crate::schedule::workload::Workload;
 
-/// Maximum number of arrivals scope turns are cached. Each user of a closed loop has blocks of its
+/// Maximum number of arrivals whose turns are cached. Each user of a closed loop has blocks of its
 /// own.
 const CACHED_MAX: u64 = 1 << 16;
 
@@ -113,7 +113,8 @@ impl Feeder {
         }
     }
 
-    /// The turn of a user that has taken `before` rows, where all users of its type have.
+    /// The turn of a user that has taken `before` rows, if every user of its type has taken as
+    /// many.
     fn turn_of_user(&self, user: u32, before: u64) -> u64 {
         let users = self.users.get(self.workload.type_of_user(user));
         let users = u64::from(users.copied().unwrap_or(1).max(1));

@@ -18,13 +18,13 @@ pub(super) struct FirstWithoutRow {
 }
 
 impl FirstWithoutRow {
-    /// That of a plan; `None` where no feed ends the run.
+    /// The first arrival without a row in a plan; `None` where no feed ends the run.
     pub(super) fn of(plan: &Plan, order: &TaskOrder) -> Option<Self> {
         let feeds = plan.feeds().iter().enumerate();
         let ends = feeds.filter(|(_, feed)| feed.stops && plan.users.is_none());
         let ends = ends.filter_map(|(position, feed)| {
             let arrival = arrival_of_turn(feed, feed.rows, order)?;
-            // Of a pair both halves take the row.
+            // Both halves of a pair take the same row.
             let arrival = if plan.paired { 2 * arrival } else { arrival };
             Some(Self {
                 feed: position,

@@ -40,7 +40,7 @@ impl TaskOrder {
         if let Some(second) = plan.second_from() {
             return Self::new(seed, 0, own().into_iter().take(usize::from(second)));
         }
-        // A checked plan of a schedule has them. In a closed loop no arrival is drawn from them.
+        // A checked plan of a schedule has them. In a closed loop no arrival uses them.
         let weights: Vec<u64> = run_weights(plan).unwrap_or_else(own);
         Self::new(seed, 0, weights.into_iter())
     }

@@ -1,7 +1,8 @@
 //! The ids of calls in W3C Trace Context: <https://www.w3.org/TR/trace-context/>.
 //!
 //! They are hashes, since services that record a share of traces choose by the last bytes of the
-//! id. Whoever knows a call of a run can compute its ids: they must never be changed.
+//! id. A program that knows a call of a run can compute its ids, so this computation must never
+//! change.
 
 use std::fmt::Write as _;
 

@@ -2,13 +2,13 @@
 //!
 //! User u is active while the line is at least u + 1, so that the active users are always those of
 //! the lowest numbers. All comparisons are done in integers: every machine finds the same µs from
-//! which a user is active. Must never depend on what users did before.
+//! which a user is active. Must never depend on earlier actions of users.
 
 use std::ops::Range;
 
 use loadpilot_events::plan::UserStage;
 
-/// The stages of a closed loop, prepared for questions about a moment.
+/// The stages of a closed loop, prepared for computing the active users at a moment.
 #[derive(Debug, Clone)]
 pub struct ActiveUsers {
     stages: Vec<Placed>,

@@ -1,6 +1,6 @@
-//! The workload: a pure function of plan and seed. The number of an arrival fixes when it is due
-//! and what it does. In a closed loop nothing is due: a user and the number of its iteration fix
-//! what it does.
+//! The workload: a pure function of plan and seed. The number of an arrival fixes its due time, its
+//! task and its draws. In a closed loop nothing is due: a user and the number of its iteration fix
+//! its task and its draws.
 //!
 //! Any agent computes its own share alone, at any moment, for any n. The result must never depend
 //! on the agent or on earlier calls.
@@ -193,8 +193,8 @@ impl Workload {
         }
     }
 
-    /// What the load at `t_us` comes from and goes to: rates, or active users of stages; `None`
-    /// after the end.
+    /// The load at both ends of the piece or stage that `t_us` lies in: rates, or active users of
+    /// stages; `None` after the end.
     #[must_use]
     pub fn slope_at(&self, t_us: u64) -> Option<(u64, u64)> {
         match &self.active {

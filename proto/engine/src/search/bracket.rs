@@ -15,10 +15,10 @@ pub const HALVINGS_MAX: u32 = 6;
 /// A whole, in millionths.
 const WHOLE_PPM: u128 = 1_000_000;
 /// Probed rates are rounded to a power of ten that is at most this part of the precision: people
-/// read them, and the search needs no probe more.
+/// read them, and the search needs no additional probe.
 const ROUNDING_OF_PRECISION: u128 = 8;
 
-/// What the probes say about all rates together.
+/// The result of all probes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bracket {
     /// The highest rate that passed, below every one that failed.
@@ -27,7 +27,7 @@ pub(super) struct Bracket {
     pub(super) failed: Option<Rate>,
     /// Number of times that `passed` passed.
     passes: usize,
-    /// Number of probes that say something.
+    /// Number of probes that were judged.
     judged: usize,
     /// Number of rates that passed at or above one that failed.
     pub(super) contradictions: usize,

@@ -1,10 +1,9 @@
 //! The search for the highest rate at which a target works.
 //!
-//! A search is a fold over its probes, each of which is a run: what comes next and what was found
-//! follow from their rates and verdicts alone, in any order. Must never claim a rate that failed a
-//! probe.
+//! A search is a fold over its probes, each of which is a run: the next probe and the result follow
+//! from their rates and verdicts alone, in any order. Must never claim a rate that failed a probe.
 //!
-//! - [`probe`]: what a run says about its rate
+//! - [`probe`]: the judgement of a run about its rate
 //! - `bracket`: the highest rate that passed, the lowest that failed, and the next probe
 //! - [`max_rate`]: the result of a search beside that of an earlier one
 

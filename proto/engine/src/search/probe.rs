@@ -1,4 +1,4 @@
-//! What a run says about its rate, and the tags by which it belongs to a search.
+//! The judgement of a run about its rate, and the tags by which it belongs to a search.
 
 use loadpilot_events::answers::certificate::{FindingKind, Grade};
 use loadpilot_events::answers::compare::search::{
@@ -21,8 +21,8 @@ pub const SETTINGS_TAG: &str = "search-settings";
 /// reasons of its own make it the limit.
 const GENERATOR_DROPS_PCT: f64 = 1.0;
 
-/// Minimum number of finished calls of a probe that passes: of fewer, most percentiles are the
-/// longest. Fewer are no failure of the target, either.
+/// Minimum number of finished calls of a probe that passes: with fewer, most percentiles are the
+/// longest call. Fewer calls are no failure of the target, either.
 const CALLS_MIN: u64 = 10;
 
 /// The settings as the value of a tag.
@@ -194,7 +194,7 @@ fn limit(report: &Report) -> LoadLimit {
     }
 }
 
-/// Whether a metric is about the arrivals that were offered, and not about what became of them.
+/// Whether a metric is about the arrivals that were offered, and not about their results.
 fn is_of_offer(metric: Metric) -> bool {
     matches!(
         metric,

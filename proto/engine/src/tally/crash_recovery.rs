@@ -1,10 +1,10 @@
 //! The deltas that a killed process left open, closed by a later process of its agent.
 //!
-//! The process left two things that survive a kill: its [`Checkpoint`], which says how far deltas
-//! were closed, and each event that its threads recorded since, numbered per thread. A
-//! [`Watermark`] of the checkpoint is the boundary: events up to it are in a delta, later ones are
-//! in none. Recovery must never count an event twice, must give the same deltas each time, and must
-//! name what is missing rather than guess it.
+//! Two things survive a kill: the [`Checkpoint`] of the process, which says how far deltas were
+//! closed, and each event that its threads recorded since, numbered per thread. A [`Watermark`] of
+//! the checkpoint is the boundary: events up to it are in a delta, later ones are in none. Recovery
+//! must never count an event twice, must give the same deltas each time, and must name what is
+//! missing rather than guess it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
 /// The events of one thread that are closed into deltas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Watermark {
-    /// How often the thread was harvested.
+    /// Number of times that the thread was harvested.
     pub turn: u32,
     /// The number of its last event.
     pub number: u64,
@@ -129,8 +129,8 @@ pub struct Tail {
     pub reported: TailReported,
 }
 
-/// Closes what the process `boot_id` left behind: its checkpoint, and its threads, or why a thread
-/// is unreadable.
+/// Closes the remains of the process `boot_id`: its checkpoint and its threads, each with its
+/// contents or the reason why it is unreadable.
 #[must_use]
 pub fn close(boot_id: BootId, checkpoint: &Checkpoint, threads: &[Result<Thread, String>]) -> Tail {
     let read = || threads.iter().flatten();

@@ -79,8 +79,8 @@ impl Tally {
         row.raises.count(last, 1);
     }
 
-    /// Counts a session that begins with an arrival; `follows` where it takes the place of another
-    /// that is over.
+    /// Counts a session that begins with an arrival; `follows` says that it takes the place of a
+    /// session that is over.
     pub fn session(&mut self, key: RowKey, follows: bool) {
         let sessions = &mut self.rows.arrivals.entry(key).or_default().sessions;
         sessions.started += 1;

@@ -1,4 +1,4 @@
-//! Calls that never reached a server, and what an agent reports while it has made no other calls.
+//! Calls that never reached a server, and the report of an agent that has made no other calls.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub fn unconnected(outcome: Outcome, count: u64, causes: &BTreeMap<Cause, u64>) 
     }
 }
 
-/// What one agent knows of a run's target, as long as none of its calls reached a server.
+/// State of one agent about the target of a run, as long as none of its calls reached a server.
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
     reached: bool,

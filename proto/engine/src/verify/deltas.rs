@@ -1,7 +1,7 @@
 //! Rules about the deltas of each process: its identity, completeness and totals.
 //!
 //! Each delta is judged by itself, and with those of its process by [`crate::fold::chain`]. Must
-//! never take a repetition for a second delta.
+//! never count a repetition as a second delta.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +88,7 @@ impl Deltas {
         let excused = |holder: &Holder| self.unreadable.get(&holder.agent).copied().unwrap_or(0);
         for (holder, broken) in judge(control, &chains.collect(), excused) {
             if broken.invariant == Invariant::Identity {
-                // It was named when it was taken.
+                // The violation was named when the delta was taken.
                 continue;
             }
             let known = self.holders.get(holder);

@@ -2,7 +2,8 @@
 //! reading.
 //!
 //! The log is folded twice: in order, and in pieces that are reversed and repeated, over a control
-//! side that was resumed half-way. Must never compare more than digests: a report has one form.
+//! side that was resumed half-way. The folds must never be compared by more than their digests: a
+//! report has one form.
 
 use loadpilot_events::answers::report::{ArrivalCounts, Report};
 use serde_json::Value;
@@ -99,12 +100,12 @@ fn differs(found: &Report, known: &Value) -> Option<String> {
             found.digest
         ));
     }
-    // Through text, like the stored report.
+    // Through text, as the stored report was.
     let text = serde_json::to_string(found).ok()?;
     let mut found: Value = serde_json::from_str(&text).ok()?;
     found["gaps"]["late_deltas"] = known["gaps"]["late_deltas"].clone();
     let found = found.as_object_mut()?;
-    // Reports of earlier versions have neither.
+    // Reports of earlier versions have neither of these fields.
     for added in ["load_curve", "knee_point"] {
         if known.get(added).is_none() {
             found.remove(added);

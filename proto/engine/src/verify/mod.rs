@@ -1,9 +1,9 @@
 //! Verification of a run: its log is read again and judged by every invariant.
 //!
 //! Each [`Invariant`] is judged by itself, with evidence that locates a damage. The log is judged
-//! as stored, not the report: a report quarantines what it cannot use, the verification names it as
-//! a violation. Must never repair anything, read a clock, or apply a rule that depends on the
-//! configuration of a fleet.
+//! as stored, not the report: a report quarantines records that it cannot use, and the verification
+//! names them as violations. Must never repair anything, read a clock, or apply a rule that depends
+//! on the configuration of a fleet.
 //!
 //! - `teardown`: rules about setup and teardown
 //! - `deltas`: rules about the deltas of each process
@@ -157,7 +157,8 @@ impl Verifier {
             match parsed {
                 Ok(Parsed::Decision(envelope)) => over |= is_end(&envelope.event),
                 Ok(_) => {}
-                // Known by name only, and in place only after the end.
+                // Decisions of later versions are known by name only, and allowed only after the
+                // end.
                 Err(why) if LATER.contains(&why.as_str()) && over => {}
                 Err(why) => breaches.note(Invariant::Readable, subject, seq, why),
             }

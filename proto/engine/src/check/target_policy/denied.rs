@@ -29,7 +29,7 @@ pub enum Kind {
     OwnServer,
     /// A target that the list of the run's tenant does not contain.
     Unlisted,
-    /// An address that did not show before the start that the run's tenant owns the target.
+    /// An address at which no ownership token of the run's tenant was found before the start.
     Unproven,
 }
 
@@ -41,7 +41,7 @@ pub struct Denied {
     pub kind: Kind,
     /// The address or path.
     pub place: String,
-    /// The tenant whose list was asked, for [`Kind::Unlisted`].
+    /// The tenant whose list was checked, for [`Kind::Unlisted`].
     pub tenant: Option<TenantId>,
 }
 
@@ -83,7 +83,8 @@ impl Kind {
             [224..=239, ..] => Self::Multicast,
             [255, 255, 255, 255] => Self::Broadcast,
             [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Self::Private,
-            // Of protocols, of measurements, and reserved: not on the public network.
+            // Protocol assignments, benchmark networks and reserved addresses: not on the public
+            // network.
             [192, 0, 0, _] | [198, 18 | 19, ..] | [240..=255, ..] => Self::Private,
             _ => return None,
         })
@@ -91,7 +92,7 @@ impl Kind {
 
     fn of_v6(address: Ipv6Addr) -> Option<Self> {
         Some(match address.segments() {
-            // Amazon, twice, and Google.
+            // Two addresses of Amazon, and one of Google.
             [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254 | 0x23] => Self::Metadata,
             [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254] => Self::Metadata,
             [0, 0, 0, 0, 0, 0, 0, 0] => Self::Unspecified,
@@ -99,7 +100,7 @@ impl Kind {
             [0xfe80..=0xfebf, ..] => Self::LinkLocal,
             [0xff00..=0xffff, ..] => Self::Multicast,
             [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Self::Private,
-            // Translated within a network of its operator's (RFC 8215).
+            // Addresses that an operator translates within its own network (RFC 8215).
             [0x64, 0xff9b, 1, ..] => Self::Private,
             _ => return None,
         })

@@ -6,7 +6,7 @@
 //!
 //! - `address`: addresses and networks as numbers
 //! - `denied`: kinds of targets, and why one is denied
-//! - `proven`: addresses that showed who owns the targets
+//! - `proven`: addresses that have an ownership token
 //! - `proxy`: whether plans may have a proxy
 //! - `tenant_targets`: the list of one tenant
 
@@ -54,7 +54,7 @@ pub struct TargetPolicy {
     allows_proxies: bool,
     /// The list of the tenant whose run it is; `None`: it has none.
     tenant: Option<TenantTargets>,
-    /// The addresses that showed who owns the targets; `None`: no proof is needed.
+    /// The addresses that have an ownership token; `None`: no proof is needed.
     proven: Option<ProvenAddresses>,
 }
 
@@ -67,7 +67,7 @@ enum Scope {
     Fleet,
 }
 
-/// Who resolves the name of a target.
+/// The component that resolves the name of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resolver {
     /// The agent, which judges the addresses.
@@ -160,7 +160,7 @@ impl TargetPolicy {
         self
     }
 
-    /// Allows only addresses that showed who owns the targets.
+    /// Allows only addresses that have an ownership token.
     #[must_use]
     pub fn narrowed_to_proven(self, proven: ProvenAddresses) -> Self {
         let proven = Some(proven);

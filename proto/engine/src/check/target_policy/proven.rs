@@ -1,4 +1,4 @@
-//! Addresses that showed before the start who owns the targets (ADR 0067).
+//! Addresses at which an ownership token was found before the start (ADR 0067).
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

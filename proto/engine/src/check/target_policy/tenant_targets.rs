@@ -97,8 +97,8 @@ impl TenantTargets {
         entries.any(is_listed)
     }
 
-    /// Whether a name can lead to an address that is listed, before it is resolved: one that is
-    /// listed itself, or any where addresses are.
+    /// Whether a name that is not resolved yet may lead to an allowed address: the list contains
+    /// the name itself, or it contains addresses.
     pub(super) fn may_allow(&self, host: &str, port: u16) -> bool {
         self.names(host, port)
             || self
@@ -106,7 +106,7 @@ impl TenantTargets {
                 .any(|entry| matches!(entry.place, Place::Network(_)))
     }
 
-    /// Whether a name is listed itself.
+    /// Whether the list contains the name itself.
     pub(super) fn names(&self, host: &str, port: u16) -> bool {
         self.of_port(port).any(|entry| entry.place.is_name_of(host))
     }

@@ -34,8 +34,8 @@ pub struct Admissions {
 }
 
 impl Admissions {
-    /// Adds the decision that is stored at `seq` with the writer's time `at`. Total: whatever is in
-    /// the log has happened.
+    /// Adds the decision that is stored at `seq` with the writer's time `at`. Total: every decision
+    /// in the log has happened.
     pub fn evolve(&mut self, seq: u64, at: Timestamp, decision: &AdmissionDecision) {
         self.skip(seq);
         self.latest_at = self.latest_at.max(at);

@@ -3,8 +3,8 @@
 //! Runs of one tenant are admitted in the order of their requests. Among tenants the priority comes
 //! first, then the share of the agents (in use, relative to the weight), then the order of the
 //! requests. The first run that does not fit gets a reservation, which is stored: without it small
-//! runs of a tenant with a smaller share could keep a large one waiting for ever. Nothing is
-//! admitted past a reservation but runs of a higher priority.
+//! runs of a tenant with a smaller share could keep a large one waiting for ever. Only runs of a
+//! higher priority are admitted before a run with a reservation.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! that wait, of the rules and of the number of agents; it is appended after the last one that was
 //! folded, so that there is no leader. It must never depend on which coordinator decides.
 //!
-//! - [`rules`]: what all runs of one tenant may use together
+//! - [`rules`]: limits of all runs of one tenant together
 //! - [`admissions`]: the fold
 //! - [`admit`]: the next decision, and the places of the runs that wait
 

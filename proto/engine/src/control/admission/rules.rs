@@ -1,4 +1,4 @@
-//! What all runs of one tenant may use together.
+//! Limits of all runs of one tenant together.
 
 use std::num::NonZeroU32;
 

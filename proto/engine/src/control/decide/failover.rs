@@ -48,7 +48,7 @@ impl Run<'_> {
         self.clock >= self.last_seen_at(holder).plus_us(lost_us)
     }
 
-    /// The newest process of each agent, if it is alive. An older one gets nothing any more: it
+    /// The newest process of each agent, if it is alive. An older process gets no more shards: it
     /// stops as soon as it learns of the newer one.
     fn live_agents(&self) -> impl Iterator<Item = (&Holder, &LastSeen)> {
         let mut newest: BTreeMap<_, (&Holder, &LastSeen)> = BTreeMap::new();
@@ -93,7 +93,7 @@ impl Run<'_> {
         self.created.needed().iter().filter_map(describe).collect()
     }
 
-    /// Holders that lose their shards now, and why.
+    /// Holders that lose their shards now, each with the reason.
     pub(crate) fn losses(&self) -> Vec<Loss> {
         let available = self.available();
         let reason = |holder: &Holder| -> Option<LossReason> {
@@ -135,7 +135,7 @@ impl Run<'_> {
             .collect()
     }
 
-    /// Hands the shards of `losses`, and those without a holder, to the agents that are left.
+    /// Hands the shards of `losses`, and those without a holder, to the remaining agents.
     pub(crate) fn fail_over(&self, losses: Vec<Loss>) -> Option<Decision> {
         let gone: BTreeSet<Holder> = losses.iter().map(|loss| loss.holder.clone()).collect();
         let current: BTreeSet<&Holder> = self.state.holdings.iter().map(|h| &h.holder).collect();

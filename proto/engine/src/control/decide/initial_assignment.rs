@@ -1,7 +1,7 @@
 //! The first assignment of a run.
 //!
-//! The part of [`crate::control::decide`] that assigns a run, or refuses it. Must never assign what
-//! could not be reassigned later.
+//! The part of [`crate::control::decide`] that assigns a run, or refuses it. Must never make an
+//! assignment whose later maps could exceed a message of the server.
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::ctl::{Decision, RunRefused, ShardsAssigned};
@@ -13,7 +13,8 @@ use crate::control::decide::timeouts::readiness_us;
 
 impl Run<'_> {
     /// Assigns the run as soon as the wanted number of agents has offered capacity. When the wait
-    /// is over, assigns it to those that have, if they are enough, and else refuses it.
+    /// is over, assigns it to the agents that have offered, if they are at least the minimum, and
+    /// refuses it otherwise.
     pub(crate) fn assign_first(&self) -> Option<Decision> {
         let live = |holder: &Holder| {
             let offer = self.state.offers.get(holder);
@@ -48,8 +49,8 @@ impl Run<'_> {
         })
     }
 
-    /// The problem of too many holders for this server: each map of the run has to fit one of its
-    /// messages, whatever the churn of agents.
+    /// The problem of too many holders for this server: each map of the run has to fit into one
+    /// message, however often agents come and leave.
     fn too_many(&self, chosen: &[Holder]) -> Option<Problem> {
         let limit = self.observed.message_bytes_max?;
         let bytes = map_bytes_max(self.created.shards, chosen);

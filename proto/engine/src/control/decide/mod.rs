@@ -9,7 +9,7 @@
 //! - `failover`: lost holders and their successors
 //! - [`scale_up`]: planned moves, to newcomers and from agents that leave
 //! - `steer`: answers to requests to steer
-//! - [`mod@unanswered`]: the stop of a run whose target answers nothing
+//! - [`mod@unanswered`]: the stop of a run none of whose calls reached a server
 //! - `tails`: the wait for what killed agents left behind
 //! - `seal`: the end of a run
 //! - [`timeouts`]: how long holders may take
@@ -52,8 +52,8 @@ use crate::control::tenants::TenantRules;
 
 pub use inputs::{LastSeen, NotAdmitted, Observations, Policy};
 
-/// Time that the reason stands for which a run waits, while its place is the same. Coordinators
-/// with different tenants files or agents disagree about the reason.
+/// Minimum time between two decisions that change only the reason why a run waits, and not its
+/// place. Coordinators with different tenants files or agents disagree about the reason.
 const REASON_US: u64 = 30 * SECOND_US;
 
 /// The next decision about a run, or `None` while there is nothing to decide.
@@ -264,8 +264,8 @@ fn proof(
     rules.unproven.required(&run.plan, tenant, key)
 }
 
-/// Whether a run that waits has another place, or waits for another reason when the known one has
-/// stood for long enough.
+/// Whether the place of a waiting run has changed, or its reason has, and the known reason is at
+/// least [`REASON_US`] old.
 fn is_news(queued: &RunQueued, state: &RunState, now: Timestamp) -> bool {
     let Some(known) = &state.queued else {
         return true;
@@ -307,8 +307,8 @@ pub(crate) struct Run<'a> {
     pub(crate) policy: &'a Policy,
     /// The time, but never before that of an earlier decision.
     pub(crate) now: Timestamp,
-    /// The time by the clock that stamped the heartbeats: only it tells how long a process is
-    /// silent.
+    /// The time by the clock that stamped the heartbeats: only this clock says how long a process
+    /// has been silent.
     pub(crate) clock: Timestamp,
 }
 

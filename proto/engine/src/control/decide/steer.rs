@@ -1,8 +1,8 @@
 //! The answer to a request to steer: another rate, a pause, or the end of a pause.
 //!
 //! A change of the rate takes effect at a future tick, as a generation of its own: an agent that
-//! learns of it too late has offered superseded load. Must never move the end of a run, and never
-//! touch what is due before a change.
+//! learns of it too late sends superseded load. Must never move the end of a run, and never touch
+//! what is due before a change.
 
 use loadpilot_events::limits::{RATE_MAX_URPS, STEERED_MAX};
 use loadpilot_events::log::ctl::{Decision, Excess};

@@ -3,8 +3,8 @@
 
 use loadpilot_events::plan::{Plan, Step, Task};
 
-/// Time, in µs, that each byte of the bodies beside a plan adds to the time for getting ready: it
-/// requires 1 MB/s to each agent, and of the disk that a file of rows is on.
+/// Time, in µs, that each byte of the bodies beside a plan adds to the time for getting ready: this
+/// requires 1 MB/s to each agent, and from the disk that holds a file of rows.
 pub const OBJECT_BYTE_US: u64 = 1;
 /// Additional time, in µs, when users of a scenario in Python are prepared.
 const USERS_US: u64 = 60_000_000;

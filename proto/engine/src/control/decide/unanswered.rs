@@ -1,4 +1,4 @@
-//! The stop of a run whose target answers nothing.
+//! The stop of a run none of whose calls reached a server.
 //!
 //! Must never end a run whose target any agent reached once: some load tests are about a target
 //! that restarts.

@@ -13,7 +13,7 @@ use crate::tally::packed_histogram::{
     Counts, HistogramSum, PackedHistogram, Precision, push_number, take_number,
 };
 
-/// Phases that are indexed by tick: those that verdict and certificate read.
+/// Phases that are indexed by tick: those that the verdict and the certificate read.
 pub(super) const PHASES: [Phase; 4] = [
     Phase::ScheduleLag,
     Phase::FirstToken,

@@ -1,5 +1,5 @@
-//! An index in entries, which a cache writes and reads one after the other: a whole index would be
-//! in memory twice.
+//! An index as a sequence of entries, which a cache writes and reads one by one: otherwise a whole
+//! index would be in memory twice.
 
 use loadpilot_events::id::AgentId;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! The data side of a run's log, folded: rows of deltas, each counted once.
 //!
-//! Deltas may come in any order, twice, or not at all. Delivery is at least once; the fold makes it
-//! exactly once by the set of sequence numbers of each process. Must never read a clock, and never
-//! average.
+//! Deltas may come in any order, twice, or not at all. Delivery is at least once; the fold counts
+//! each delta once, by the set of sequence numbers of each process. Must never read a clock, and
+//! never average.
 //!
 //! - `standing`: whether a row of a holder counts in its tick
 //! - `prepared`: a delta, read and judged before it is added up
@@ -93,7 +93,7 @@ pub struct HolderSums {
 }
 
 impl HolderSums {
-    /// Adds what a delta says of its process as a whole.
+    /// Adds the totals, the window and the kernel counters of a delta.
     fn add_totals(&mut self, delta: &DeltaReported, prepared: &Prepared<'_>, is_closed_loop: bool) {
         let totals = &delta.totals;
         if is_closed_loop {
@@ -261,7 +261,7 @@ impl Projection {
         }
     }
 
-    /// Takes less memory with the same sums: what it has by tick is most of it.
+    /// Takes less memory with the same sums: most of the memory is for sums by tick.
     fn pack(&mut self) {
         pack(&mut self.ticks);
         self.arrivals.pack();

@@ -13,8 +13,8 @@ pub(super) enum Standing {
     Contradicts(String),
 }
 
-/// Whether a row of a holder under a generation counts in its due tick: it does not when others had
-/// taken over by then.
+/// Whether a row of a holder under a generation counts in its due tick: it does not when other
+/// holders had taken over by then.
 pub(crate) fn counts(
     control: &Control,
     holder: &Holder,

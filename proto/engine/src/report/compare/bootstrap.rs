@@ -35,7 +35,7 @@ struct Part {
 
 impl Parts {
     /// # Errors
-    /// When a histogram is none.
+    /// When a histogram is invalid.
     pub(super) fn of(group: &GroupParts) -> Result<Self, NotAHistogram> {
         let part = |part: &RunPart| {
             let response = hist::decode(&part.response)?;
@@ -92,7 +92,7 @@ pub(super) fn intervals(
         return [None; ComparedFigure::ALL.len()];
     }
     for number in 0..DRAWS {
-        // Of equal numbers, both sides would draw the same places.
+        // With equal numbers, both sides would draw the same parts.
         let (ours, theirs) = (current.drawn(2 * number), {
             let run = below(
                 baseline.len() as u64,
@@ -134,7 +134,7 @@ fn figures<'a>(parts: impl Iterator<Item = &'a Part>) -> Figures {
         ComparedFigure::P99Ms => at(99.0),
         ComparedFigure::MaxMs => at(100.0),
         ComparedFigure::ErrorRatePct => (finished > 0).then(|| percent(errors, finished)),
-        // It is of the whole run.
+        // A figure of the whole run, not of its parts.
         ComparedFigure::HeldRps => None,
     })
 }

@@ -4,8 +4,8 @@
 //! Student's t is wider than the normal distribution (Hesterberg, "What Teachers Should Know About
 //! the Bootstrap", 2015, section 5.3).
 
-/// Share of the differences on each side of an interval: of some figures of equal targets, hardly
-/// one may look different.
+/// Share of the differences on each side of an interval: so small that hardly one of several
+/// figures of equal targets looks different.
 const TAIL: f64 = 0.005;
 /// Quantile of the normal distribution at that share.
 const NORMAL: f64 = 2.575_829;

@@ -1,10 +1,10 @@
 //! A run beside earlier ones: which figures changed, and whether by more than chance.
 //!
 //! A change for the worse is a regression where it is larger than the threshold *and* larger than
-//! what the parts of the runs vary by themselves. Must never judge runs whose figures cannot be
+//! the variation between the parts of the runs. Must never judge runs whose figures cannot be
 //! trusted.
 //!
-//! - [`run_parts`]: what is compared of a run
+//! - [`run_parts`]: the data of a run that a comparison needs
 //! - `bootstrap`: how far figures vary by chance
 //! - `interval`: the range that chance explains
 //! - `explain`: which calls and phases a change comes from
@@ -109,8 +109,9 @@ pub fn compare(
     })
 }
 
-/// Remarks about figures without an interval. Where no figure has one the threshold judges alone.
-/// Else such a task has too few calls, and its differences, which may be chance, are not judged.
+/// Remarks about figures without an interval. Where no figure has an interval, the threshold alone
+/// judges. Where some have one, a task without intervals has too few calls; its differences may be
+/// chance and are not judged.
 fn without_intervals(figures: &mut [FigureChange]) -> Vec<String> {
     if figures.iter().all(|one| one.interval.is_none()) {
         let why = "a results file, or less than 8 ticks with calls";

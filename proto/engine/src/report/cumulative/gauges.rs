@@ -1,4 +1,4 @@
-//! The run at an instant, for systems of metrics: its state, its agents and its story.
+//! The run at an instant, for systems of metrics: its state, its agents and its timeline.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub struct Gauges {
     /// Time since the end of the last tick that all agents have reported, in µs; `None` for a run
     /// that has not started or is over.
     pub log_lag_us: Option<u64>,
-    /// The newest events of its story, oldest first.
+    /// The newest events of its timeline, oldest first.
     pub events: Vec<RunEvent>,
 }
 

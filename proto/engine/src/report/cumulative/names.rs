@@ -11,7 +11,7 @@ pub const NAMES_MAX: usize = 100;
 /// Name of all other calls, tasks or agents together.
 pub const OTHER: &str = "__other__";
 
-/// What an exporter keeps of a run from one message to the next, so that no counter falls.
+/// State of an exporter for one run, kept from one message to the next so that no counter falls.
 #[derive(Debug, Clone, Default)]
 pub struct Exported {
     /// The calls that have a name of their own: the first ones that were seen, so that no counter

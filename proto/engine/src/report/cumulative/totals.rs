@@ -133,7 +133,8 @@ fn arrivals(
         if let Some(counts) = run.report.tasks.get(index).map(|task| &task.arrivals) {
             let due = due.as_ref().and_then(|due| due.get(index));
             totals.planned += due.copied().unwrap_or(counts.planned);
-            // Those that no agent reported, too; the report has only the ticks that are reached.
+            // Drops that no agent reported are included; the report covers only the ticks that are
+            // reached.
             for (reason, count) in &counts.dropped {
                 let known = dropped.entry(*reason).or_default();
                 *known = (*known).max(*count);

@@ -46,7 +46,7 @@ pub(crate) fn generator(data: &Projection) -> GeneratorReport {
     }
 }
 
-/// The maximum over agents: several may share a machine, so that a sum would count twice.
+/// The maximum over agents: agents may share a machine, which a sum would count twice.
 fn most(data: &Projection, of: impl Fn(&HolderSums) -> u64) -> u64 {
     let mut agents: BTreeMap<&AgentId, u64> = BTreeMap::new();
     for (holder, sums) in &data.holders {

@@ -1,6 +1,7 @@
 //! Latency: corrected and uncorrected percentiles, and the cause of their difference.
 //!
-//! Coordinated omission is the target's: the lateness of a generator is reported as such.
+//! Coordinated omission is caused by the target. The lateness of the load generator is reported
+//! separately.
 
 use loadpilot_events::answers::latency::{Ladder, Latency, Omission, OmissionOrigin};
 use loadpilot_events::log::delta::Phase;

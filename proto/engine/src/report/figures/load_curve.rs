@@ -1,7 +1,7 @@
 //! The load curve: latency and errors by level of the load, and the knee.
 //!
-//! A level is a part of the plan with a constant rate. The rule of the knee is fixed: the lowest
-//! level is the measure of all others, and the knee is below the lowest level that exceeds a limit.
+//! A level is a part of the plan with a constant rate. The rule of the knee is fixed: all levels
+//! are compared with the lowest one, and the knee is below the lowest level that exceeds a limit.
 //! Percentiles are of merged histograms and must never be averaged.
 
 use std::ops::Range;

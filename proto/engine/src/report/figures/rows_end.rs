@@ -1,4 +1,4 @@
-//! The end of a run by a feed: which one had no row left, and when.
+//! The end of a run by a feed: which feed had no row left, and when.
 
 use loadpilot_events::answers::report::RowsUsedUp;
 use loadpilot_events::log::ctl::Ending;

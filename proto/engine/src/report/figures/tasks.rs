@@ -23,7 +23,7 @@ use crate::schedule::user_types::users_of_feed;
 use crate::tally::call_ids::CallId;
 use crate::tally::metrics::MetricSums;
 
-/// A position in a plan as rows have it.
+/// An index in a plan as the number that rows contain.
 fn number(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
 }

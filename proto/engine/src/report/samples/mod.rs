@@ -248,7 +248,7 @@ fn rate_text(urps: u64) -> String {
 }
 
 /// Whether a profile is a stair: constant pieces, of more than one rate. A recorded load has a
-/// piece for each second, which is no level.
+/// piece for each second; such a piece is not a level.
 fn has_levels(profile: &Profile) -> bool {
     let pieces = &profile.pieces;
     let is_stair = matches!(profile.shape, Shape::Step | Shape::Stages);

@@ -1,4 +1,5 @@
-//! The first breach of a gate: the tick from which on it failed over the time so far.
+//! The first breach of a gate: the tick from which on the gate failed when it was judged over all
+//! ticks up to then.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,8 +28,8 @@ struct SoFar {
     response: Hist,
 }
 
-/// For each failed gate of `plan`, by `verdict`, the due time from which on it failed over the
-/// ticks so far.
+/// For each gate of `plan` that failed in `verdict`, the due time from which on it failed when it
+/// was judged over all ticks up to then.
 pub(super) fn broke_at_us(
     run: Indexed<'_>,
     plan: &Plan,
@@ -113,7 +114,7 @@ fn of_task(
         for (gate, broke) in gates.iter().zip(&mut broke) {
             let actual = so_far.of(gate.metric);
             let holds = passes(gate.operator(), actual, gate.limit);
-            // Without a call that reached a server, nothing was measured that could break it.
+            // Without a call that reached a server, nothing was measured that could break the gate.
             *broke = match actual {
                 Some(_) if !holds => broke.or(Some(tick)),
                 _ => None,

@@ -1,6 +1,6 @@
 //! The next change of the rate of a run that holds gates, from what it measured so far.
 //!
-//! Its parts are judged as they are judged when the run is over.
+//! Each part is judged by the same rules as in the report of the run when it is over.
 
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ pub fn next_change(run: Indexed<'_>) -> Option<(Rate, HoldWindow)> {
     Some((next, decisive))
 }
 
-/// The first tick that no pause has a part in: an agent learns of the end of one a moment later.
+/// The first tick without a pause: an agent learns of the end of a pause a moment later.
 fn first_tick_resumed(run: Indexed<'_>, tick_us: u64) -> u32 {
     let state = &run.control.state;
     let start = state.start.as_ref();
@@ -62,8 +62,8 @@ fn first_tick_resumed(run: Indexed<'_>, tick_us: u64) -> u32 {
     })
 }
 
-/// The gates that a rate must pass. Without one for errors a target that rejects most requests, and
-/// fast, would pass at any rate.
+/// The gates that a rate must pass. Without a gate for errors, a target that rejects most requests
+/// quickly would pass at any rate.
 fn judged_gates(hold: &[Threshold]) -> Vec<Threshold> {
     let of_errors = Threshold {
         metric: Metric::ErrorRate,

@@ -23,7 +23,7 @@ use crate::report::slice::{Indexed, whole_ticks};
 use crate::report::verdict::verdict;
 use crate::report::window::{Rest, measured_in};
 
-/// The judgement of the run by other terms.
+/// The verdict and the certificate of the run by the terms of the question.
 ///
 /// # Errors
 /// All problems of the question.
@@ -44,7 +44,7 @@ pub fn what_if(run: Indexed<'_>, question: &WhatIf) -> Result<WhatIfAnswer, Refu
     let data = rewound.as_ref().unwrap_or(run.data);
     let mut report = judged(run.control, data, &plan, &offered.workload, ticks.clone());
     if gates(&plan) != gates(offered.plan) {
-        // What other gates did while the run went on is no answer to the question.
+        // Breaches and held rates of the run's own gates are not part of the answer.
         (report.run.breach, report.run.held) = (None, None);
         report.verdict = verdict(&plan, &report);
     }

@@ -1,7 +1,7 @@
-//! The users of a workload that is a closed loop: of which type each is, which tasks it draws from,
-//! how long it rests, and how long it stays.
+//! The users of a closed loop: the type of each, the tasks that it draws from, how long it rests,
+//! and how long it stays.
 //!
-//! - [`sessions`]: which session the place of a user holds at a moment
+//! - [`sessions`]: the session that the place of a user holds at a moment
 //! - `distribution`: the times that follow a distribution
 
 mod distribution;

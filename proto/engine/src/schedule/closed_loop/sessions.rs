@@ -1,17 +1,16 @@
 //! Sessions: each place among the users of a closed loop holds one session after another, and each
 //! is of another user.
 //!
-//! Where a session begins and ends depends on plan, seed and place alone, never on what users did:
-//! any agent finds the session that a place holds at a moment, also after another agent was lost,
-//! and the set of sessions is the same for any number of agents. A session begins when the one
-//! before it ends, so that a task that is still in flight then shortens the session after it and
+//! The beginning and end of a session depend on plan, seed and place alone, never on what users
+//! did. So any agent finds the session that a place holds at a moment, also after the loss of
+//! another agent, and the set of sessions is the same for any number of agents. A session begins
+//! when the one before it ends: a task that is still in flight then shortens the next session and
 //! moves no later one.
 //!
-//! A run begins in the middle of the sessions of its places, as a moment of production does: what
-//! is left of the first session of a place is a uniform share of a length that is drawn with
-//! weights proportional to the lengths (the stationary renewal process; Cox, "Renewal Theory",
-//! 1962, chapter 5). So sessions begin at an even rate from the start on, and users do not leave in
-//! step.
+//! A run begins in the middle of the sessions of its places, as any moment of production is. The
+//! rest of the first session of a place is a uniform share of a length that is drawn with weights
+//! proportional to the lengths (the stationary renewal process; Cox, "Renewal Theory", 1962,
+//! chapter 5). So sessions begin at an even rate from the start on, and users do not leave in step.
 
 use loadpilot_events::plan::SessionLength;
 
@@ -41,7 +40,7 @@ impl Workload {
     #[must_use]
     pub fn session_at(&self, user: u32, known: Option<Session>, t_us: u64) -> Option<Session> {
         if !self.has_sessions() {
-            // The type of a user is not free to compute, and this is asked for each task.
+            // Computing the type of a user takes time, and this function is called for each task.
             return None;
         }
         let length = self.types.session(self.type_of_user(user))?;
@@ -61,8 +60,8 @@ impl Workload {
         Some(session)
     }
 
-    /// The length of session `number` of a place in µs, at least 1: of the first one what is left
-    /// of it at the start. `None` when users stay for the whole run.
+    /// The length of session `number` of a place in µs, at least 1; of the first one, the part
+    /// after the start. `None` when users stay for the whole run.
     #[must_use]
     pub fn session_length_us(&self, user: u32, number: u32) -> Option<u64> {
         let length = self.types.session(self.type_of_user(user))?;
@@ -88,7 +87,8 @@ impl Workload {
         let drawn = draw(self.seed, Purpose::Session, place, 0);
         let whole_us = match length {
             SessionLength::Between { from_us, to_us } => weighted_uniform(from_us, to_us, drawn),
-            // It has no memory: what is left is as long as any.
+            // The exponential distribution has no memory: the remaining time is distributed as a
+            // whole session.
             SessionLength::Exponential { median_us } => {
                 return exponential(median_us, drawn).max(1);
             }

@@ -4,7 +4,7 @@
 //! [`Recording`] takes a file line by line, so that its memory does not grow with the file. It must
 //! never panic, and names line and column of what it cannot read.
 //!
-//! - `row`: what a line says
+//! - `row`: one line, parsed
 //! - [`timestamp`]: instants as logs and exports write them
 
 mod row;
@@ -55,8 +55,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Takes the next line, with or without its line break. The first one that is not empty decides
-    /// what the file is: two columns, an access log, or timestamps.
+    /// Takes the next line, with or without its line break. The first line that is not empty
+    /// decides the format of the file: two columns, an access log, or timestamps.
     ///
     /// # Errors
     /// The place of what cannot be read.
@@ -145,8 +145,8 @@ impl Recording {
 }
 
 /// The profile with these arrivals, in millionths, in each second, times a scale in millionths. The
-/// rate is constant within a second. What the scale makes smaller than a millionth of an arrival is
-/// carried into the next second.
+/// rate is constant within a second. A remainder below a millionth of an arrival is carried into
+/// the next second.
 #[must_use]
 pub fn profile(counts: &[u64], scale_ppm: u64) -> Profile {
     let (mut sum, mut before) = (0_u128, 0_u128);

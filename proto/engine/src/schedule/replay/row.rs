@@ -1,4 +1,4 @@
-//! What one line of a recorded load says.
+//! One line of a recorded load, parsed.
 
 use loadpilot_events::limits::RATE_MAX_URPS;
 use loadpilot_events::units::parse_decimal;
@@ -10,7 +10,7 @@ pub const SCALE_ONE: u64 = 1_000_000;
 /// Rule of a timestamp.
 const TIMESTAMP: &str = "must be a timestamp such as 2026-11-26T10:00:00Z or 1764151200.5";
 
-/// What a file is.
+/// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Second and count.
@@ -34,7 +34,7 @@ pub(super) struct Wrong {
 }
 
 impl Form {
-    /// What a file with this first line is.
+    /// The format of a file with this first line.
     pub(super) fn of(line: &[u8]) -> Self {
         if timestamp_place(line).is_some() {
             return Self::AccessLog;

@@ -1,12 +1,12 @@
-//! A mix of user types: which task an arrival is, and of which type a user of a closed loop is.
+//! A mix of user types: the task of an arrival, and the type of a user of a closed loop.
 //!
-//! Of arrivals every block holds every task as often as its share of the run says: the shares and
-//! the weights are brought to one measure, so that a mix is one permutation as any plan is. Every
-//! block of users holds every type as often as its share says, and the last, shorter block to
-//! within one. Must never depend on the agent that asks.
+//! Every block of arrivals contains every task as often as its share of the run says. The shares
+//! and the weights are brought to one measure, so that a mix is one permutation, as any plan is.
+//! Every block of users contains every type as often as its share says; the last, shorter block to
+//! within one. Must never depend on the agent that computes it.
 //!
 //! - [`pairs`]: two types that are the sides of a comparison
-//! - `pair_draws`: what both of a pair draw
+//! - `pair_draws`: the draws of both halves of a pair
 
 mod pair_draws;
 pub mod pairs;
@@ -20,8 +20,8 @@ use crate::schedule::hash::{Purpose, shuffled};
 use crate::schedule::run_weights::gcd;
 use crate::schedule::task_order::TaskOrder;
 
-/// Number of users that take rows of a feed when they are prepared: those of its type. Of a feed
-/// that only hooks use the type is unknown, and it is the largest number.
+/// Number of users that take rows of a feed when they are prepared: those of its type. For a feed
+/// that only hooks use the type is unknown; then it is the largest number of any type.
 #[must_use]
 pub fn users_of_feed(plan: &Plan, feed: &Feed) -> u32 {
     let users = plan.scenario_users().unwrap_or(0);
@@ -60,7 +60,7 @@ struct OneType {
 }
 
 impl UserTypes {
-    /// Those of a plan that [`crate::check`] has accepted.
+    /// The user types of a plan that [`crate::check`] has accepted.
     pub(crate) fn new(plan: &Plan, seed: u64) -> Self {
         let weights = |tasks: Range<u16>| {
             let of_type = plan

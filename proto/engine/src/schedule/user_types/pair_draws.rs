@@ -1,5 +1,5 @@
-//! What arrivals and users of pairs draw: both of a pair the same, as one does in a run of one
-//! target. Without pairs each draws on its own.
+//! Draws of arrivals and users in pairs: both halves of a pair draw the same values, those of one
+//! arrival or user in a run of one target. Without pairs each draws on its own.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ impl Workload {
         counts
     }
 
-    /// What a part of the run draws and takes from: both halves of a pair the same.
+    /// The scope by which a part of the run draws values and takes rows: the same for both halves
+    /// of a pair.
     #[must_use]
     pub fn draws_of(&self, scope: DrawScope) -> DrawScope {
         if self.pairs.is_none() {
@@ -50,7 +51,7 @@ impl Workload {
         }
     }
 
-    /// The workload that [`Workload::draws_of`] refers to: of pairs the first side alone.
+    /// The workload that [`Workload::draws_of`] refers to: with pairs, the first side alone.
     pub(in crate::schedule) fn drawn_from(self: &Arc<Self>) -> Arc<Self> {
         if self.pairs.is_none() {
             return Arc::clone(self);
@@ -62,7 +63,8 @@ impl Workload {
         Arc::new(alone)
     }
 
-    /// The number of user `user` among those that draw on their own: of a pair both have one.
+    /// The number of user `user` among those that draw on their own: both halves of a pair share
+    /// one number.
     pub(in crate::schedule) fn drawing_user(&self, user: u32) -> u32 {
         self.pairs.map_or(user, |_| user / 2)
     }

@@ -11,7 +11,7 @@ use loadpilot_events::log::delta::Phase;
 use super::call_counts::{CallCounts, Counts, as_number};
 
 /// Divides `shift_ms`, the contribution of a call (now, and in the baseline) between two buckets:
-/// what is of each phase, and what of none.
+/// the part of each phase, and the part of no phase.
 pub(super) fn divided(
     shift_ms: f64,
     (now, before): (&CallCounts<'_>, &CallCounts<'_>),

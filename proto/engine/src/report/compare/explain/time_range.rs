@@ -1,14 +1,14 @@
 //! The time in which the requests that moved were due.
 //!
 //! A scan statistic in time (Kulldorff, 1997): the parts of the current run in which the share of
-//! requests beyond a latency is the least likely, if it were that of the baseline.
+//! requests beyond a latency is the least likely under the share of the baseline.
 
 use std::ops::Range;
 
 use super::call_counts::{CallCounts, as_number};
 
-/// A longer time whose log-likelihood is lower by at most this explains the requests as well: half
-/// of the 95 % quantile of χ² with one degree of freedom.
+/// Difference of log-likelihood up to which a longer time explains the requests as well as the
+/// likeliest one: half of the 95 % quantile of χ² with one degree of freedom.
 const AS_LIKELY: f64 = 1.92;
 
 /// The parts of the current run in which a call was slower (or faster) than in the baseline, at a

@@ -1,8 +1,8 @@
 //! How far the difference of two targets varies by chance: parts of the run are drawn again, each
 //! with what both targets did in it (paired block bootstrap, Künsch 1989).
 //!
-//! What changes over the run changes both targets of a part, and cancels out. The seed is fixed:
-//! the same run gives the same intervals.
+//! A change over the run affects both targets of a part, and cancels out. The seed is fixed: the
+//! same run gives the same intervals.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Two targets under the same load at the same time: how they differ, and whether by more than
 //! chance.
 //!
-//! Both halves of a pair meet the same machine in the same state, so that what disturbs the run
-//! disturbs both alike; only the difference within a part of the run counts. Must never judge a run
+//! Both halves of a pair meet the same machine in the same state, so that a disturbance of the run
+//! affects both alike; only the difference within a part of the run counts. Must never judge a run
 //! whose figures cannot be trusted.
 //!
 //! - `bootstrap`: how far a difference varies by chance
@@ -172,7 +172,7 @@ fn obstacles_of(
     found
 }
 
-/// What qualifies the figures.
+/// Remarks that limit what the figures show.
 fn remarks(report: &Report) -> Vec<String> {
     let mut remarks = Vec::new();
     if report.certificate.grade == Grade::Degraded {
