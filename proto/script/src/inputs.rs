@@ -63,7 +63,7 @@ impl Rows {
         }
     }
 
-    /// The row at this index; `None` behind the last row.
+    /// The row at this index; `None` after the last row.
     fn row(&self, index: u64, minor: u8) -> Result<Option<Value>, Exception> {
         let (reader, columns) = match self {
             Self::Held(rows) => {

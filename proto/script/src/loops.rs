@@ -34,7 +34,7 @@ impl Loop {
         }
     }
 
-    /// The next value; `None` at the end, and of loops over responses.
+    /// The next value; `None` at the end, and for loops over responses.
     pub(super) fn next(&mut self) -> Option<Value> {
         match self {
             Self::Items(list, at) => {

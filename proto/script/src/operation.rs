@@ -1,4 +1,4 @@
-//! Operations: what a virtual user waits for, and how each one completes.
+//! Operations: what a virtual user waits for, and how each operation completes.
 //!
 //! The types between a user and the load engine. A user in Python or in compiled code returns an
 //! [`Operation`]; the load engine performs it and resumes the user with a [`Completion`]. Data
@@ -241,7 +241,7 @@ pub struct PartResult {
     /// Lines of the scenario that led to the error, if known: `shop.py:40 in buy`, each on a line
     /// of its own.
     pub trace: Option<String>,
-    /// The line that kept every other user waiting, in words.
+    /// The line of the scenario that blocked every other user, in words.
     pub blocked: Option<String>,
 }
 

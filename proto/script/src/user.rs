@@ -118,7 +118,7 @@ impl CompiledUser {
         let Some((request, hops)) = self.in_flight.take() else {
             return match completion {
                 Completion::Awake => self.advance(),
-                // The run ended during a sleep, and with it the task.
+                // The run ended during a sleep, and the task ends with it.
                 _ => self.end_part(None),
             };
         };
@@ -145,7 +145,7 @@ impl CompiledUser {
         }
     }
 
-    /// Takes in the completions of a batch: all of them, whatever failed first.
+    /// Takes the completions of a batch: all of them, even after the first failure.
     fn batch_completed(
         &mut self,
         requests: &[Arc<Request>],
@@ -175,7 +175,7 @@ impl CompiledUser {
                 }
                 Completion::Failed { outcome, cause } => Some(request_error(outcome, cause)),
                 Completion::Unsendable(why) => Some(value_error(why)),
-                // The run is over, which is no error of the task.
+                // The run is over; this is not an error of the task.
                 Completion::Awake
                 | Completion::Stopped
                 | Completion::Batch(_)
@@ -194,7 +194,7 @@ impl CompiledUser {
         self.advance()
     }
 
-    /// Takes a response in; returns the next request if it is a redirect to follow.
+    /// Takes a response; returns the next request if the response is a redirect to follow.
     fn responded(
         &mut self,
         template: &RequestTemplate,
@@ -267,7 +267,7 @@ impl CompiledUser {
         }
     }
 
-    /// The part is over: runs the check of a task on its last response.
+    /// Ends the part: runs the check of a task on its last response.
     fn end_part(&mut self, error: Option<Exception>) -> Operation {
         let with_stack = !matches!(self.part, Part::Task(_) | Part::Stop);
         let raised = error.map(|error| self.message(&error, with_stack));

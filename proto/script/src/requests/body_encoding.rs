@@ -1,8 +1,8 @@
 //! The body of an answer without its content codings (RFC 9110, section 8.4): gzip, deflate, br
 //! (RFC 7932) and zstd (RFC 8878).
 //!
-//! Must never hold more than [`DECODED_BYTES_MAX`] of a decoded body, nor take part of one for the
-//! whole.
+//! Must never hold more than [`DECODED_BYTES_MAX`] of a decoded body, nor return a part of a body
+//! as the whole.
 
 use std::borrow::Cow;
 use std::io::{Error, Read};
@@ -15,7 +15,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::operation::{Counted, Response};
 
-/// Maximum bytes of a decoded body: a small encoded one may expand to very many.
+/// Maximum bytes of a decoded body: a small encoded body may expand to a very large one.
 const DECODED_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of codings of one body, each of which is decoded to its end.
 const CODINGS_MAX: usize = 4;
@@ -62,7 +62,7 @@ impl Response {
 pub fn decoded<'a>(head: &[u8], body: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
     let mut content = Cow::Borrowed(body);
     if body.is_empty() {
-        // Responses to HEAD and of status 304 have none, whatever their heads say.
+        // Responses to HEAD and of status 304 have no body, whatever their heads say.
         return Ok(content);
     }
     let codings = codings(head);
@@ -131,7 +131,7 @@ fn without(coding: &str, body: &[u8]) -> Result<Vec<u8>, String> {
     Ok(content)
 }
 
-/// Appends what a decoder gives, and at most a byte more than the maximum.
+/// Appends the output of a decoder, at most one byte more than the maximum.
 fn append(plain: impl Read, content: &mut Vec<u8>) -> Result<(), Error> {
     let room = (DECODED_BYTES_MAX + 1).saturating_sub(content.len());
     plain.take(room as u64).read_to_end(content).map(drop)

@@ -1,7 +1,7 @@
 //! Cookie jar of one user, by the rules of CPython's `http.cookiejar` for Netscape cookies, as the
 //! Python client uses it.
 //!
-//! Dates and attributes that only that module understands are unsupported, never guessed.
+//! Dates and attributes that only `http.cookiejar` understands are unsupported, never guessed.
 
 use loadpilot_events::plan::target::{full_path, split};
 
@@ -10,7 +10,7 @@ use crate::values::exceptions::{Exception, unsupported};
 use crate::values::functions::digits;
 use crate::values::value::Value;
 
-/// Maximum number of cookies of a user, as of a site in browsers; above it all are dropped.
+/// Maximum number of cookies of a user, the limit of browsers for a site; above it all are dropped.
 const COOKIES_MAX: usize = 180;
 /// Characters that are not escaped in a path, beside letters and digits.
 const PATH_SAFE: &str = "_.-~%/;:@&=+$,!*'()";
@@ -106,7 +106,8 @@ impl CookieJar {
         for line in response.header_lines("set-cookie") {
             match Read::of(line, now_s)? {
                 Read::Nothing => {}
-                // The module raises, and drops the cookies beside it.
+                // `http.cookiejar` raises an error here, and drops the other cookies of the
+                // response.
                 Read::Failure => return Ok(()),
                 Read::Cookie(received) => read.push(received),
             }
@@ -147,7 +148,7 @@ impl CookieJar {
     }
 
     /// Completes a cookie: domain, path, cookie, and whether the domain is the target's own. `None`
-    /// of an expired one, which removes the stored one.
+    /// for an expired cookie, which removes the stored one.
     fn completed(
         &mut self,
         received: ReceivedCookie,
@@ -224,7 +225,8 @@ impl CookieJar {
                 matching.extend(cookies.iter().filter(lives).map(|cookie| (length, cookie)));
             }
         }
-        // The longest path first, else in the order in which they were set.
+        // The longest path first; cookies of equally long paths in the order in which they were
+        // set.
         matching.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
         let pairs = matching.iter().map(|(_, cookie)| match &cookie.value {
             Some(value) => format!("{}={value}", cookie.name),

@@ -82,7 +82,7 @@ fn refuse(path: &str) -> Result<(), Exception> {
     Ok(())
 }
 
-/// Percent-encodes all characters but those of a query without `more`.
+/// Percent-encodes the characters that a query must not contain, and those of `more`.
 fn quoted(text: &str, more: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

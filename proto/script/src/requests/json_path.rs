@@ -1,5 +1,5 @@
-//! A path of constant subscripts into the JSON of a response, which is most of what tasks and
-//! checks read. The rest of the JSON is not parsed into values.
+//! A path of constant subscripts into the JSON of a response, the most frequent access of tasks and
+//! checks. The rest of the JSON is not parsed into values.
 
 use std::rc::Rc;
 

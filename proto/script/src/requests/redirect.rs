@@ -23,7 +23,7 @@ pub(crate) fn location(response: &ResponseView) -> Option<String> {
     }
 }
 
-/// The request that a redirect leads to, without cookies; of the target, origin and base path.
+/// The request that a redirect leads to, without cookies; the target is its origin and base path.
 pub(crate) fn redirected(
     (origin, base): (&str, &str),
     request: &Request,
@@ -31,15 +31,19 @@ pub(crate) fn redirected(
     location: &str,
 ) -> Result<Request, Exception> {
     let whole = resolved(origin, &full_path(base, &request.path), location)?;
-    let is_seen_elsewhere = matches!(status, 302 | 303) && request.method != Method::Head;
-    let is_read = is_seen_elsewhere || (status == 301 && request.method == Method::Post);
+    let is_see_other = matches!(status, 302 | 303) && request.method != Method::Head;
+    let becomes_get = is_see_other || (status == 301 && request.method == Method::Post);
     let headers = request.headers.iter();
     let headers = headers.filter(|(name, _)| name.to_lowercase() != "cookie");
-    let method = if is_read { Method::Get } else { request.method };
+    let method = if becomes_get {
+        Method::Get
+    } else {
+        request.method
+    };
     let path = relative_path(base, &encode::path(&Value::text(&whole), None)?);
     Ok(Request {
         headers: headers.cloned().collect(),
-        body: request.body.clone().filter(|_| !is_read),
+        body: request.body.clone().filter(|_| !becomes_get),
         timeout_us: request.timeout_us,
         ..Request::new(method, path)
     })
@@ -57,13 +61,13 @@ fn resolved(origin: &str, path: &str, location: &str) -> Result<String, Exceptio
     }
     let location = location.split('#').next().unwrap_or_default();
     let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
-    let (given, rest) = split_scheme(location);
+    let (location_scheme, rest) = split_scheme(location);
     let is_elsewhere = |scheme: &str, host: &str| {
         let text = format!("the answer leads to {scheme}://{host}, which is not the target");
         Exception::new(Kind::RedirectError, text)
     };
-    let given = given.map(|given| given.to_ascii_lowercase());
-    if let Some(other) = given.as_deref().filter(|given| *given != scheme) {
+    let location_scheme = location_scheme.map(str::to_ascii_lowercase);
+    if let Some(other) = location_scheme.as_deref().filter(|other| *other != scheme) {
         let Some(rest) = rest.strip_prefix("//") else {
             return Err(is_elsewhere(other, "None"));
         };
@@ -81,7 +85,7 @@ fn resolved(origin: &str, path: &str, location: &str) -> Result<String, Exceptio
             let default = if scheme == "https" { 443 } else { 80 };
             let (own, own_port) = host_port(authority).ok_or_else(unusual)?;
             if end == 0 {
-                // No authority at all is as if there were no slashes.
+                // An empty authority is treated as if the slashes were absent.
                 joined(path, &rest[end..])
             } else if (&host, port.unwrap_or(default)) == (&own, own_port.unwrap_or(default)) {
                 rest[end..].to_owned()
@@ -123,7 +127,7 @@ fn host_port(authority: &str) -> Option<(Option<String>, Option<u16>)> {
         Some((host, port)) => (host, Some(port.parse::<u16>().ok()?)),
         None => (authority, None),
     };
-    // Port 0 is none.
+    // Port 0 counts as absent.
     let port = port.filter(|port| *port != 0);
     let host = (!host.is_empty()).then(|| host.to_ascii_lowercase());
     Some((host, port))

@@ -1,5 +1,5 @@
-//! Cache of the requests that a user makes again: most are what they were the last time, and are
-//! not encoded a second time.
+//! Cache of the requests that a user makes again: most equal the last request at the same place of
+//! the code, and are not encoded again.
 //!
 //! Must never take one request for another: all parts are compared, down to the type of each
 //! number.

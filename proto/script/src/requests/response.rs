@@ -64,8 +64,8 @@ impl ResponseView {
         self.json.get_or_init(read).clone()
     }
 
-    /// The value at a path of its JSON, on the first access only: from the second one on, parsing
-    /// all of it pays. `None`: use [`ResponseView::json`].
+    /// The value at a path of its JSON, on the first access only: from the second access on it is
+    /// faster to parse all of it. `None`: use [`ResponseView::json`].
     pub(crate) fn json_at(&self, path: &[json::Step], minor: u8) -> Option<Value> {
         if self.json.get().is_some() || self.skimmed.replace(true) {
             return None;

@@ -25,7 +25,8 @@ pub struct Contents {
     pub columns: Vec<String>,
     /// Its rows.
     pub index: Index,
-    /// Why compiled code has no form for one of its rows: the predicate of a sentence about it.
+    /// Why compiled code cannot represent one of its rows: the predicate of a sentence about the
+    /// row.
     pub python_only: Option<&'static str>,
 }
 
@@ -33,13 +34,13 @@ pub struct Contents {
 #[derive(Debug)]
 pub struct Checker {
     contents: Contents,
-    /// Bytes of rows that were not whole.
+    /// Bytes of a row that is not complete yet.
     pending: Vec<u8>,
     /// Offset of the first of them.
     offset: u64,
     /// Their first line.
     line: u64,
-    /// The begin of the file is behind: there may be a byte order mark.
+    /// Whether the beginning of the file, where a byte order mark may be, was read.
     is_begun: bool,
     fields: Fields,
 }
@@ -104,7 +105,7 @@ impl Checker {
         Misread::on(self.line, what)
     }
 
-    /// Takes the whole rows at the begin of `bytes`; returns their length.
+    /// Takes the complete rows at the beginning of `bytes`; returns their length.
     fn rows(&mut self, bytes: &[u8], is_all: bool) -> Result<usize, Misread> {
         let mut used = 0;
         if !self.is_begun {
@@ -132,14 +133,14 @@ impl Checker {
         Ok(used)
     }
 
-    /// Takes a record of CSV; returns its length if it is whole.
+    /// Takes a record of CSV; returns its length if it is complete.
     fn record(&mut self, bytes: &[u8], is_all: bool) -> Result<Option<usize>, Misread> {
         let read = csv::record(bytes, is_all, &mut self.fields);
         let length = match read {
             Ok(Some(length)) => length,
             Ok(None) => return Ok(None),
             Err(Malformed { at, what }) => {
-                // What is wrong before it is said first.
+                // An error before this position is reported first.
                 self.text(&bytes[..at])?;
                 return Err(self.misread(&bytes[..at], what));
             }
@@ -189,7 +190,7 @@ impl Checker {
         Ok(names)
     }
 
-    /// Takes a line with a JSON value; returns its length if it is whole.
+    /// Takes a line with a JSON value; returns its length if it is complete.
     fn json_line(&mut self, bytes: &[u8], is_all: bool) -> Result<Option<usize>, Misread> {
         let end = memchr::memchr(b'\n', bytes);
         let Some(length) = end.map(|end| end + 1).or(is_all.then_some(bytes.len())) else {
@@ -255,7 +256,7 @@ impl Checker {
         }
     }
 
-    /// What is wrong behind the bytes `before` of the current row.
+    /// The error `what` at the position after the bytes `before` of the current row.
     fn misread(&self, before: &[u8], what: &str) -> Misread {
         let start = before
             .iter()
@@ -274,7 +275,7 @@ fn line_ends(bytes: &[u8]) -> u64 {
     ends.filter(|at| !is_second(at)).count() as u64
 }
 
-/// Why compiled code has no form for a value.
+/// Why compiled code cannot represent a value.
 fn not_in_code(value: &Value, depth: u16) -> Option<&'static str> {
     match value {
         Value::List(_) | Value::Dict(_) if depth == DEPTH_MAX => Some("nests deeper than 20"),

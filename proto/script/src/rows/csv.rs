@@ -1,5 +1,6 @@
 //! One record of CSV (RFC 4180), as Python's `csv.reader` reads it with `strict=True`
-//! (`Modules/_csv.c`): a line ends with LF, CR or both, quotes count at the begin of a field only.
+//! (`Modules/_csv.c`): a line ends with LF, CR or both, and quotes count at the beginning of a
+//! field only.
 
 use memchr::{memchr, memchr3};
 
@@ -11,7 +12,7 @@ pub(super) struct Fields {
     ends: Vec<usize>,
 }
 
-/// What is wrong with a record, at a byte of it.
+/// An error in a record, with its byte offset in the record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub(super) at: usize,
@@ -44,8 +45,8 @@ impl Fields {
 }
 
 /// Reads the record with which `bytes` begin; returns its length with the end of its line. `None`
-/// if the record may go on behind `bytes`. With `is_all` nothing follows `bytes`, and the result is
-/// `None` only if they are empty.
+/// if the record may continue after `bytes`. With `is_all` nothing follows `bytes`, and the result
+/// is `None` only if they are empty.
 pub(super) fn record(
     bytes: &[u8],
     is_all: bool,
@@ -58,7 +59,7 @@ pub(super) fn record(
         return Ok(line_end(bytes, 0, is_all));
     }
     loop {
-        // At the begin of a field.
+        // At the beginning of a field.
         let end = match bytes.get(at) {
             Some(b'"') => quoted(bytes, at, is_all, fields)?,
             _ => {
@@ -81,7 +82,8 @@ pub(super) fn record(
     }
 }
 
-/// Reads a field whose quotes open at `open`; returns where it ends, `None` if that is not there.
+/// Reads a field whose quotes open at `open`; returns the position of its end, `None` if `bytes` do
+/// not contain it.
 fn quoted(
     bytes: &[u8],
     open: usize,
@@ -115,7 +117,7 @@ fn quoted(
     }
 }
 
-/// The position behind the end of a line at `at`, if it is known to be whole.
+/// The position after the end of a line at `at`, if the end is known to be complete.
 fn line_end(bytes: &[u8], at: usize, is_all: bool) -> Option<usize> {
     match (bytes.get(at)?, bytes.get(at + 1)) {
         (b'\r', Some(b'\n')) => Some(at + 2),

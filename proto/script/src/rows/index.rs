@@ -1,8 +1,8 @@
-//! Index of a file of rows: where every so manieth row begins.
+//! Index of a file of rows: the offsets of some rows, at limited distances.
 
 /// Maximum number of rows between two entries.
 pub const ROWS_MAX: u64 = 128;
-/// Number of bytes behind an entry after which the next row has one.
+/// Number of bytes after the row of an entry from which on the next row has an entry, too.
 pub const BYTES: u64 = 64 << 10;
 
 /// Where some of the rows of a file begin. An entry has 16 bytes.
@@ -56,7 +56,7 @@ impl Index {
         self.end = to;
     }
 
-    /// The block with a row, and its number; `None` if there are fewer rows.
+    /// The number of the block that contains a row, and the block; `None` if there are fewer rows.
     #[must_use]
     pub fn block(&self, row: u64) -> Option<(usize, Block)> {
         if row >= self.rows {

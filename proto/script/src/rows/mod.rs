@@ -1,7 +1,7 @@
 //! Files of rows: CSV and JSON lines, checked in one pass and read again a row at a time.
 //!
 //! - [`checker`]: checks the bytes of a file in order and indexes its rows.
-//! - [`index`]: finds the bytes around a row.
+//! - [`index`]: finds the block of bytes that contains a row.
 //! - `csv`: one record of CSV, as Python's `csv` reads it with `strict=True`.
 //!
 //! Bytes are arguments: nothing here opens a file. Memory must never grow with the rows by more
@@ -19,7 +19,7 @@ use self::csv::Fields;
 
 /// Maximum number of bytes of a row, as it is written.
 pub const ROW_BYTES_MAX: usize = 16 << 20;
-/// What UTF-8 files may begin with.
+/// Byte order mark with which a UTF-8 file may begin.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A row as the file has it.
@@ -43,7 +43,7 @@ pub trait RowReader: Debug {
     fn columns(&self) -> &[String];
 }
 
-/// What is wrong with a file of rows, and where.
+/// An error in a file of rows, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misread {
     /// Line, from 1; `None` for the whole file.
@@ -71,7 +71,7 @@ impl Misread {
         }
     }
 
-    /// Something is wrong with all of it.
+    /// An error of the whole file.
     #[must_use]
     pub fn whole(what: impl Into<String>) -> Self {
         Self {
@@ -93,8 +93,8 @@ impl Display for Misread {
     }
 }
 
-/// The row at position `skip` of `bytes`, which begin with a row; `None` if it is not there, whole
-/// and well formed: the bytes are not those that were checked.
+/// The row at position `skip` of `bytes`, which begin with a row; `None` if it is missing,
+/// incomplete or malformed: then the bytes are not those that were checked.
 #[must_use]
 pub fn row_in(bytes: &[u8], skip: u64, form: RowForm, columns: usize) -> Option<Row> {
     match form {

@@ -13,12 +13,12 @@ const TRAILING_COMMA_MINOR: u8 = 13;
 /// `json.loads(content)`; errors have the text of Python 3.`minor`.
 ///
 /// # Errors
-/// The same as in Python, without a line; `CompiledError` where only Python could read it.
+/// The same as in Python, without a line; `CompiledError` where only Python can read the content.
 pub(crate) fn loads(content: &[u8], minor: u8) -> Result<Value, Exception> {
     Reader::new(decoded(content)?, minor).whole(Build::All)
 }
 
-/// Checks that `json.loads(content)` returns a value, also one that only Python can hold.
+/// Checks that `json.loads(content)` returns a value, also a value that only Python can represent.
 ///
 /// # Errors
 /// The same as in Python; `CompiledError` for what nests too deep.
@@ -120,7 +120,7 @@ struct Reader<'a> {
     at: usize,
     minor: u8,
     depth: u16,
-    /// Whether lone surrogates are replaced, in a value that is not built.
+    /// Whether lone surrogates are replaced: in a value that is not built.
     replaces_lone: bool,
     /// The value at the end of the path.
     found: Option<Value>,
@@ -368,7 +368,7 @@ impl<'a> Reader<'a> {
         let text = &self.text[start..self.at];
         match is_whole {
             true => {
-                // Most are short, and `i64` parses faster.
+                // Most numbers are short, and `i64` parses faster.
                 let short = text.parse::<i64>().map(i128::from);
                 let value = short.or_else(|_| text.parse()).map(Value::Int);
                 value.map_err(|_| unsupported("a whole number of more than 128 bits"))

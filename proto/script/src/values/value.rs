@@ -1,7 +1,7 @@
 //! Values of the Python types that JSON has, as immutable data.
 //!
-//! Compiled code changes no value, so values are shared. Nesting is limited, since comparing and
-//! dropping recurse.
+//! Compiled code changes no value, so values are shared. Nesting is limited, since comparison and
+//! drop recurse.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -114,8 +114,8 @@ impl Value {
         }
     }
 
-    /// Whether both are encoded alike everywhere: same type, same value. `1`, `1.0` and `True` are
-    /// equal and not the same.
+    /// Whether both have the same type and the same value, so that they are encoded alike
+    /// everywhere. `1`, `1.0` and `True` are equal but not the same.
     #[must_use]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
