@@ -5,9 +5,9 @@
 //!
 //! In the order of a run:
 //!
-//! - [`plan`]: what a run executes
-//! - [`log`]: what the log stores: request events, decisions, facts and deltas
-//! - [`answers`]: what is computed from a log: report, live view, slices
+//! - [`plan`]: the plan that a run executes
+//! - [`log`]: events that the log stores: request events, decisions, facts and deltas
+//! - [`answers`]: results computed from a log: report, live view, slices
 //! - [`wire`]: subjects, heartbeats and schemas
 //!
 //! Below all of them:
@@ -37,10 +37,10 @@ pub const VERSION: &str = if cfg!(debug_assertions) {
     env!("CARGO_PKG_VERSION")
 };
 
-/// What a program says of its build: version, commit and build profile.
+/// Description of a program's build: version, commit and build profile.
 ///
-/// `commit` is that of a package that holds a `main`: crates below it would be compiled again at
-/// each commit.
+/// `commit` comes from the package with the `main` function: if a crate below it knew the commit,
+/// it would be compiled again at each commit.
 #[must_use]
 pub fn build_text(commit: Option<&str>) -> String {
     let commit = commit.filter(|commit| !commit.is_empty());

@@ -45,8 +45,8 @@ pub const PIECES_MAX: usize = 10_000;
 pub const CURVE_VALUES_MAX: usize = 950_400;
 /// Maximum rate, in millionths of an arrival per second (10 million per second).
 pub const RATE_MAX_URPS: u64 = 10_000_000_000_000;
-/// Maximum number of changes by steering in one run: each makes computing its arrivals a little
-/// more expensive.
+/// Maximum number of changes by steering in one run: each change makes the computation of arrivals
+/// a little more expensive.
 pub const STEERED_MAX: usize = 1_000;
 /// Maximum length of a profile, in µs (11 days): keeps the exact arithmetic inside 128 bits.
 pub const PROFILE_US_MAX: u64 = 950_400_000_000;

@@ -11,7 +11,8 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push((value & 0x7f) as u8);
 }
 
-/// Takes the first number of `rest`; `None` where there is none, or a larger one than 64 bits hold.
+/// Takes the first number of `rest`; `None` where there is no number, or one that 64 bits do not
+/// hold.
 pub(crate) fn take(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for shift in (0..u64::BITS).step_by(7) {

@@ -1,4 +1,4 @@
-//! What people noted about a run after its end.
+//! Notes of users about a run after its end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

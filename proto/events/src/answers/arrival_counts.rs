@@ -1,4 +1,4 @@
-//! What became of arrivals, as counts.
+//! Numbers of arrivals by their result.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The live view of a run: what finished just now, and what has finished so far.
+//! The live view of a run: figures of the calls that finished just now, and of all that finished so
+//! far.
 //!
 //! Live figures come from the newest deltas and are for watching; thresholds and reports use the
 //! closed figures ([`crate::answers::report`]).

@@ -1,7 +1,7 @@
 //! Answers computed from a log: the report, the live view and answers to questions about a run.
 //!
 //! - [`report`]: the closed report of a run
-//! - [`arrival_counts`]: what became of arrivals
+//! - [`arrival_counts`]: arrivals by their result
 //! - [`certificate`]: whether the figures can be trusted
 //! - [`latency`]: percentiles, corrected and uncorrected
 //! - [`load_curve`]: latency by level of the load, and the knee

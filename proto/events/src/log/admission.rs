@@ -1,8 +1,8 @@
 //! Admission decisions of a shared fleet, in total order over all its tenants. Subject
 //! `lp.<home tenant>.adm`.
 //!
-//! A coordinator appends one at the sequence of the one before it, so that two coordinators never
-//! admit one run too many. A run is created only after it is admitted.
+//! A coordinator appends a decision at the exact sequence of the decision before it, so that two
+//! coordinators together never admit too many runs. A run is created only after it is admitted.
 //!
 //! The place of a run that waits is in the log of the run itself.
 
@@ -113,7 +113,8 @@ pub enum WaitReason {
 }
 
 impl RunQueued {
-    /// Whether the other one tells a user nothing new: the same place, for the same reason.
+    /// Whether the other one has the same place and the same kind of reason, so that it contains
+    /// nothing new for a user.
     #[must_use]
     pub fn is_same_place(&self, other: &Self) -> bool {
         let reason = std::mem::discriminant(&self.reason);

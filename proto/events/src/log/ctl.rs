@@ -1,7 +1,7 @@
 //! Decisions of coordinators about one run, in total order. Subject `….ctl`.
 //!
-//! What `decide` takes from a clock or a heartbeat is written into the event, so that folding the
-//! log needs neither.
+//! `decide` writes its input from clocks and heartbeats into the event, so that a fold of the log
+//! needs neither.
 
 use std::collections::BTreeMap;
 

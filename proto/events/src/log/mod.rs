@@ -1,4 +1,4 @@
-//! What the log stores: request events, decisions, facts and deltas, each in an envelope.
+//! Events that the log stores: request events, decisions, facts and deltas, each in an envelope.
 //!
 //! The stored forms are a contract (`proto/schema`, `proto/golden`): a change is a new version.
 //!
@@ -16,7 +16,8 @@
 //! - [`assign`]: which holder has which shards
 //! - [`shards`]: lists of shards in their stored form
 //! - [`start`]: clock estimates
-//! - [`steer`]: requests and decisions about the rate and pauses, and what a change is based on
+//! - [`steer`]: requests and decisions about the rate and pauses, and the measurement behind a
+//!   change
 //! - [`teardown`]: claims of setup and teardown
 //!
 //! Parts of deltas:

@@ -1,5 +1,5 @@
-//! Request events: what a user requests, stored before a decision, and which command plays setup
-//! and teardown. Subject `….req`.
+//! Request events: the requests of a user, stored before a decision, and the command that plays
+//! setup and teardown. Subject `….req`.
 //!
 //! They are named in the past tense: the request happened.
 

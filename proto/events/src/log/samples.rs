@@ -3,8 +3,8 @@
 //!
 //! Version 1: one byte of version, the number of calls, then one column after the other in the
 //! order of `COLUMNS`. Numbers are LEB128. A column holds the differences between successive calls,
-//! or plain values; a run of zeroes is a 0 and its length. So a column that hardly changes costs
-//! next to nothing, and most calls take some ten bytes in all. Decoding returns what was encoded,
+//! or plain values; a run of zeroes is a 0 and its length. So a column that hardly changes takes
+//! almost no space, and most calls take about ten bytes in all. Decoding returns what was encoded,
 //! and never panics on any text.
 
 use base64::Engine as _;

@@ -35,7 +35,7 @@ impl Piece {
         matches!(self, Self::Stride(..))
     }
 
-    /// How many shards it stands for.
+    /// Number of shards that it stands for.
     pub(super) fn count(self) -> usize {
         match self {
             Self::One(_) => 1,

@@ -1,7 +1,7 @@
 //! Claims of setup and teardown, which the submitter of a run plays.
 //!
-//! They are on the run's request subject, each appended at its exact last sequence, so that one of
-//! several candidates wins. No coordinator takes part, since a setup is played before the run
+//! Claims are on the run's request subject, each appended at its exact last sequence, so that one
+//! of several candidates wins. No coordinator takes part, since a setup is played before the run
 //! exists and a teardown when it is over. They contain no secret, nor the key of a sealed state.
 
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
-//! Capabilities: what some agents can do, and what runs require of them.
+//! Capabilities of agents that not all agents have, and that runs may require.
 //!
-//! Readers accept unknown names: a fleet may be newer than the reader of its log. What every agent
-//! can do has no name here.
+//! Readers accept unknown names: a fleet may be newer than the reader of its log. An ability that
+//! every agent has is not a capability.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -109,7 +109,7 @@ impl Capability {
     /// Parses a label of an agent, `key=value`.
     ///
     /// # Errors
-    /// When it is no such pair, or too long.
+    /// When it is not such a pair, or too long.
     pub fn label(field: &str, text: &str) -> Result<Self, Problem> {
         let parts = text.split_once('=');
         let sound = parts.is_some_and(|(key, value)| is_word(key) && is_word(value));

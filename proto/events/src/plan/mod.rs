@@ -1,4 +1,4 @@
-//! The plan: what a scenario compiles to. Data only, validated, named by the hash of its content,
+//! The plan that a scenario compiles to: data only, validated, named by the hash of its content,
 //! versioned.
 //!
 //! A plan holds no secret: secret values are handles ([`Text::Secret`]). It does not assign work to
@@ -16,7 +16,7 @@
 //! - [`code`]: a scenario compiled to data, which any agent can play
 //! - [`threshold`]: limits on measured figures
 //! - [`user_types`]: the scenarios of a mix
-//! - [`capability`]: what a run requires of its agents
+//! - [`capability`]: capabilities that a run requires of its agents
 
 pub mod capability;
 pub mod code;

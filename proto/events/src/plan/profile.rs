@@ -162,7 +162,7 @@ impl Curve {
     /// The pieces of the curve.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The rule that the curve violates.
     pub fn pieces(&self) -> Result<Vec<Piece>, &'static str> {
         let bytes = BASE64_STANDARD.decode(&self.values);
         let bytes = bytes.map_err(|_| "the values of a curve must be base64")?;

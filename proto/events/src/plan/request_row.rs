@@ -16,7 +16,7 @@ pub struct RequestRow {
     /// Headers. Absent: those of the step.
     #[serde(default)]
     pub headers: Option<Vec<Header>>,
-    /// Body; an empty text is none. Absent: that of the step.
+    /// Body; an empty text means no body. Absent: that of the step.
     #[serde(default)]
     pub body: Option<Body>,
 }

@@ -1,7 +1,7 @@
-//! Requests in a file of rows: each arrival sends that of one row.
+//! Requests in a file of rows: each arrival sends the request of one row.
 //!
-//! The steps of the task are the calls of the report. A row names one of them, and has what its own
-//! request has otherwise.
+//! The steps of the task are the calls of the report. A row names one of them, and contains the
+//! parts in which its request differs from that step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! A plan's targets: origin, base path of calls, and whose turn it is.
+//! A plan's targets: origin, base path of calls, and which target an arrival takes.
 //!
 //! Paths of calls are relative to the target. A redirect may lead to a path outside the base path;
 //! such a path has a second slash in front, which no scenario can write.

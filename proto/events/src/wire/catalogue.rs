@@ -43,7 +43,7 @@ const STORED: [(&str, &str, &str, &str); 5] = [
     ),
 ];
 
-/// Type that the catalogue leaves to `schema/plan.json`: compiled Python.
+/// Type that the catalogue does not describe, since `schema/plan.json` does: compiled Python.
 const ONLY_IN_THE_SCHEMA: &str = "Code";
 
 /// Maximum length of a line of prose, in characters.

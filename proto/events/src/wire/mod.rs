@@ -1,4 +1,4 @@
-//! What is sent over NATS without being stored, the subjects of all messages, and the contract
+//! Messages that are sent over NATS and not stored, the subjects of all messages, and the contract
 //! files.
 //!
 //! - [`subject`]: subjects of all messages

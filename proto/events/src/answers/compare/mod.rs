@@ -1,4 +1,4 @@
-//! A comparison of runs: what it needs of each run, and what it finds.
+//! A comparison of runs: its data of each run, and its result.
 //!
 //! - [`search`]: the highest rate at which a target works, by many runs
 //! - [`versus`]: two targets of one run
@@ -135,7 +135,7 @@ impl ComparedFigure {
         Self::ErrorRatePct,
     ];
 
-    /// The percentage of a percentile that calls explain; `None` of another figure.
+    /// The percentage of a percentile that calls explain; `None` for another figure.
     #[must_use]
     pub fn percent(self) -> Option<f64> {
         match self {

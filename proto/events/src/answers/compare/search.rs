@@ -1,4 +1,4 @@
-//! A search for the highest rate at which a target works: its probes, where it stands, its result.
+//! A search for the highest rate at which a target works: its probes, its state, its result.
 //!
 //! Each probe is a run with a constant rate. The state of a search follows from its probes, in any
 //! order, so that nothing else is stored.

@@ -1,9 +1,9 @@
 //! A stored histogram as its filled buckets.
 //!
-//! The log of a day holds millions of histograms of a few values each. To fold one, an array with a
-//! count for each of thousands of buckets takes longer than its values. Must never differ from
-//! [`decode`] in what it reads or refuses: what is not in the plain form that [`super::encode`]
-//! writes is left to it.
+//! The log of a day holds millions of histograms of a few values each. An array with a count for
+//! each of thousands of buckets takes longer to fold than these values. Must never read or refuse
+//! anything that [`decode`] does not: text in another form than the plain one that
+//! [`super::encode`] writes is passed to it.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use super::{
 
 /// Logarithm of the largest window of deflate, in bytes.
 const WINDOW_BITS: u8 = 15;
-/// Size in bytes of the V2 forms that the plain way reads.
+/// Maximum size in bytes of a V2 form that is read as the plain form.
 const PLAIN_BYTES_MAX: usize = 16 << 10;
 
 /// The buckets of a histogram that are not empty.
@@ -94,7 +94,7 @@ impl FilledBuckets {
     }
 }
 
-/// Reads stored histograms, with buffers that are made once.
+/// Reads stored histograms, with buffers that are allocated once.
 ///
 /// It inflates with zlib-rs: for a few dozen bytes miniz_oxide, which [`decode`] uses, takes four
 /// times as long, since it builds the tables of a code for each of them.

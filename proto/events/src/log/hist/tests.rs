@@ -17,7 +17,7 @@ struct Forged {
     counts: Vec<u8>,
 }
 
-/// Of one call of 1 µs.
+/// A valid histogram of one call of 1 µs.
 fn honest() -> Forged {
     // No zeroes, then 2 as zigzag of 1.
     let counts = vec![0, 2];
@@ -228,8 +228,8 @@ fn the_greatest_that_is_written_is_read() {
     assert_eq!(back, full);
 }
 
-/// What two ways of reading a text say about it: number of buckets, of values, and the sum with
-/// another histogram; or why it is refused.
+/// The result of reading a text, by which two readers are compared: number of buckets, number of
+/// values, and the sum with another histogram; or why the text is refused.
 type Said = Result<(usize, u64, Vec<(u64, u64)>), String>;
 
 fn by_library(text: &EncodedHistogram, sum: &Hist) -> Said {

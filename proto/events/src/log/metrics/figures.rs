@@ -1,4 +1,4 @@
-//! Figures of own metrics: what a report shows and a threshold names.
+//! Figures of own metrics, as reports show them and thresholds name them.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Own metrics of a scenario: what it adds to counters, trends and rates by name, in the form of
-//! deltas and reports.
+//! Own metrics of a scenario: values that it adds to counters, trends and rates by name, in the
+//! form of deltas and reports.
 //!
 //! Rows hold whole numbers only, so that no sum depends on an order.
 

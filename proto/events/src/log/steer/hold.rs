@@ -1,4 +1,4 @@
-//! What a run measured at one rate, by which the command that holds a gate changed the rate.
+//! The measurement of a run at one rate, by which the command that holds a gate changed the rate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

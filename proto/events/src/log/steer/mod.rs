@@ -1,9 +1,9 @@
-//! Steering a running run: what users request, and the decision on each request.
+//! Steering of a run: requests of users, and the decision on each request.
 //!
 //! Each request gets one decision, which names it by its stream sequence. The effect of a request
 //! is decided in `loadpilot-engine`, `steer`.
 //!
-//! - [`hold`]: what the change of a rate was based on
+//! - [`hold`]: the measurement on which a change of the rate was based
 
 pub mod hold;
 

@@ -1,4 +1,5 @@
-//! The code of user types: what each has apart from the tasks, which are one list.
+//! The code of user types: the parts that each type has for itself; the tasks of all types are one
+//! list.
 
 use std::collections::BTreeMap;
 
