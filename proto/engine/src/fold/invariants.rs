@@ -89,8 +89,8 @@ impl Invariant {
                  decision changes the past"
             }
             Self::Steering => {
-                "each request to steer is answered once, while the run runs, and what is changed \
-                 is the rate or the pause alone"
+                "each request to steer is answered once, while the run goes on, and the answer \
+                 changes the rate or the pause only"
             }
             Self::Owed => {
                 "a setup is begun once, before its run is requested; its teardown has one owner \
@@ -98,19 +98,22 @@ impl Invariant {
             }
             Self::Seal => {
                 "the seal names the decision before it and every process that ever held shards, \
-                 with its last words in the log or as missing"
+                 with its final totals as the log has them, or as missing"
             }
-            Self::End => "after the end nothing is decided but to archive or to delete the run",
+            Self::End => "after the end the only decisions are to archive or to delete the run",
             Self::Readable => "every event can be read, and its figures are possible for this run",
             Self::Held => {
                 "every row of a delta names a generation in which its process held shards"
             }
             Self::Identity => "a number of a process means one delta, however often it is stored",
             Self::Sequence => {
-                "the deltas of a process count 1, 2, 3 … up to its last words, or the log says \
+                "the deltas of a process count 1, 2, 3 … up to its final totals, or the log says \
                  that some are missing"
             }
-            Self::Totals => "the rows of a delta are what its totals grew by, up to the last words",
+            Self::Totals => {
+                "the totals of a delta are those of the delta before it plus its rows, up to the \
+                 final totals"
+            }
             Self::Histograms => "a histogram holds as many values as its row counts calls",
             Self::Books => {
                 "planned = started + dropped + lost, in the run, each task and each tick, and \
@@ -120,7 +123,7 @@ impl Invariant {
                 "the report is the same whatever the order, the repetition or the pause in which \
                  the log is read"
             }
-            Self::Digest => "the report has the digest that it had",
+            Self::Digest => "the report has the same digest as earlier reports of this log",
         }
     }
 }

@@ -66,10 +66,10 @@ pub fn below(bound: u64, uniform: u64) -> u64 {
     u64::try_from(product >> 64).unwrap_or(u64::MAX)
 }
 
-/// The new place of the item at `position` of 0..len in a shuffled order: swap-or-not (Hoang, Morris, Rogaway:
-/// "An enciphering scheme based on a card shuffle", CRYPTO 2012), a permutation that computes any
-/// single position at the same cost. `len` must not be 0; the purposes are those of its keys and of
-/// its coin flips.
+/// The new place of the item at `position` of 0..len in a shuffled order: swap-or-not (Hoang,
+/// Morris, Rogaway: "An enciphering scheme based on a card shuffle", CRYPTO 2012), a permutation
+/// that computes any single position at the same cost. `len` must not be 0; the purposes are those
+/// of its keys and of its coin flips.
 #[must_use]
 pub fn shuffled(
     seed: u64,

@@ -75,7 +75,10 @@ impl Folds {
         let found = report(control, &self.in_order)?;
         let mut note = |invariant, what: String| breaches.note(invariant, ctl, 0, what);
         if found.digest != reversed_digest {
-            let what = format!("digests {} and {reversed_digest}", found.digest);
+            let what = format!(
+                "digest {} in order, {reversed_digest} in another order",
+                found.digest
+            );
             note(Invariant::Order, what);
         }
         balance(&found, |what| note(Invariant::Books, what));
@@ -84,7 +87,10 @@ impl Folds {
         }
         let stated = found.digest.clone();
         if closed_before != stated || digest(found) != stated {
-            note(Invariant::Digest, "another one each time".to_owned());
+            note(
+                Invariant::Digest,
+                "two reports of one log have different digests".to_owned(),
+            );
         }
         Ok(stated)
     }
@@ -96,7 +102,7 @@ fn differs(found: &Report, known: &Value) -> Option<String> {
     let written = known["digest"].as_str().unwrap_or("none");
     if written != found.digest {
         return Some(format!(
-            "{written} was written down, {} is found",
+            "the stored report has digest {written}, this log gives {}",
             found.digest
         ));
     }
@@ -114,7 +120,7 @@ fn differs(found: &Report, known: &Value) -> Option<String> {
     let changed = found
         .iter()
         .find(|(key, value)| known.get(key) != Some(value));
-    changed.map(|(key, _)| format!("{key} was changed since it was written down"))
+    changed.map(|(key, _)| format!("{key} differs from the stored report"))
 }
 
 /// Names sums of a report that do not balance.
