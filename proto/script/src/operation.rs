@@ -47,7 +47,7 @@ pub struct Occasion {
 /// Number by which a user knows one of its concurrent requests.
 pub type Ticket = u32;
 
-/// What a user waits for next.
+/// The operation that a user waits for next.
 #[derive(Debug)]
 pub enum Operation {
     /// One request.
@@ -65,8 +65,8 @@ pub enum Operation {
     Ended(PartResult),
 }
 
-/// A request that a user makes. One that is made again should be the same object, since the load
-/// engine caches in it what it compiles.
+/// A request that a user makes. A request that is made again should be the same object, since the
+/// load engine caches its compiled form in it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its method.
@@ -112,7 +112,7 @@ impl Request {
 }
 
 /// One value of a type that only the load engine knows. All caches are equal, so that two requests
-/// compare by what the user asks for.
+/// compare by their content only.
 #[derive(Debug, Default)]
 pub struct EngineCache(OnceLock<Box<dyn Any + Send + Sync>>);
 

@@ -10,7 +10,7 @@ use crate::values::exceptions::{Exception, Kind, unsupported, value_error};
 use crate::values::json;
 use crate::values::value::Value;
 
-/// A response with what was parsed of it so far.
+/// A response with the parts that were parsed so far.
 #[derive(Debug)]
 pub(crate) struct ResponseView {
     response: Response,

@@ -16,7 +16,7 @@ const DEPTH_MAX: u16 = 20;
 /// Version of the texts of Python's errors; only positions are used.
 const PYTHON_MINOR: u8 = 13;
 
-/// What a file of rows contains.
+/// Content of a file of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
     /// How it is written.
