@@ -8,7 +8,7 @@
 /// A mistake that a test can plant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// The fold ignores the agent in a delta's subject: all deltas count as those of one agent.
+    /// The fold ignores the agent in a delta's subject: all deltas count for one agent.
     IdentityFromPayload,
     /// A lost agent is subtracted twice from the holders that a run still has.
     LostSubtractedTwice,

@@ -19,7 +19,7 @@ use crate::schedule::scale;
 /// Hundred percent, in the unit of a parsed rate.
 const WHOLE: u128 = 100_000_000;
 
-/// What is changed. Absent: as in the request.
+/// The changes, each as text. Absent: as in the request.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Changes {

@@ -1,7 +1,7 @@
 //! Checks a plan and a request for a run, and reports all problems at once.
 //!
-//! The same code runs where the plan is made and where it is accepted. Must never change what it
-//! checks; [`changes`] makes another request out of one.
+//! The same code runs in the command line, where a plan is made, and in the coordinator, where it
+//! is accepted. Must never change what it checks; [`changes`] makes another request out of one.
 
 use std::collections::BTreeSet;
 

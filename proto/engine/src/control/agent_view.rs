@@ -1,7 +1,7 @@
 //! What one agent process knows about one run: the fold of the decisions it has received.
 //!
-//! Decisions must never be applied out of order: a gap is reported, and the caller fetches what is
-//! missing.
+//! Decisions must never be applied out of order: a gap is reported, and the caller fetches the
+//! missing decisions.
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::assign::{Generation, Holding};

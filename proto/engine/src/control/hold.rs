@@ -1,4 +1,5 @@
-//! The controller of a run that holds gates: the next rate, from what was measured at those before.
+//! The controller of a run that holds gates: it computes the next rate from the measurements at the
+//! earlier rates.
 //!
 //! It doubles the rate until a gate fails, narrows the range between the highest rate that passed
 //! and the lowest that failed, and stays at the former. From time to time it tries a rate above,
@@ -10,7 +11,7 @@ use loadpilot_events::limits::{RATE_MAX_URPS, STEERED_MAX};
 use loadpilot_events::log::steer::hold::HoldWindow;
 use loadpilot_events::units::Rate;
 
-/// What is measured at the present rate.
+/// The measurements at the present rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured<'a> {
     /// The last ticks at the present rate, at most [`WINDOW_TICKS`].
@@ -58,7 +59,8 @@ const RATE_MIN: Rate = Rate(1_000_000);
 pub struct Range {
     /// Rates that passed, unless a lower one failed later; ascending.
     passed: Vec<Rate>,
-    /// The lowest rate that failed, or just above what the target served; unless it passed later.
+    /// The lowest rate that failed, or a rate just above the one that the target served; unless it
+    /// passed later.
     failed: Option<Rate>,
     /// Whether any rate failed yet.
     has_failed: bool,
@@ -86,7 +88,7 @@ impl Range {
         self.passed.last().copied()
     }
 
-    /// The lowest rate that failed, or what the target can serve.
+    /// The lowest rate that failed, or the one that the target can serve.
     #[must_use]
     pub fn failed(&self) -> Option<Rate> {
         self.failed

@@ -13,7 +13,7 @@
 //!
 //! Decisions:
 //! - [`tenants`]: the tenants of a shared fleet
-//! - [`quotas`]: what a run of a tenant may request
+//! - [`quotas`]: limits of one run of a tenant
 //! - [`ownership`]: proof that a tenant may load its targets
 //! - [`admission`]: which of the requested runs a shared fleet serves at the same time
 //! - [`assign`]: shards dealt to holders

@@ -1,4 +1,4 @@
-//! What one run of a tenant may request of a shared fleet.
+//! Limits of one run of a tenant on a shared fleet.
 
 use loadpilot_events::id::TenantId;
 use loadpilot_events::log::req::RunRequested;

@@ -71,7 +71,7 @@ pub struct RunState {
     pub stop: Option<StopScheduled>,
     /// Holders that finished, with their final totals.
     pub finished: BTreeMap<Holder, ShardsFinished>,
-    /// Killed processes, with what a later process of their agent found of them.
+    /// Killed processes, with the tail that a later process of their agent reported.
     pub tails: BTreeMap<Holder, TailReported>,
     /// Holders that gave up, and agents that leave.
     pub resigned: BTreeMap<Holder, Resignation>,

@@ -33,7 +33,7 @@ pub struct Steering {
     pub resumed_at: Option<Timestamp>,
     /// Number of answered requests.
     pub(crate) answered: usize,
-    /// What was measured before each change that holds gates, in the order of their decisions.
+    /// The measurement before each change that holds gates, in the order of the decisions.
     pub holds: Vec<HoldWindow>,
     /// The same of requests without an answer, by stream sequence.
     measured: BTreeMap<u64, HoldWindow>,

@@ -35,8 +35,8 @@ enum Settlement {
 /// The due ticks of a whole run.
 pub const WHOLE: Range<u32> = 0..u32::MAX;
 
-/// Compares what was reported with what was planned for the due ticks of `part`. Contradictions,
-/// and the unreported time of users, are those of the whole run.
+/// Compares reported with planned arrivals for the due ticks of `part`. Contradictions, and the
+/// unreported time of users, are those of the whole run.
 #[must_use]
 pub fn account(
     control: &Control,

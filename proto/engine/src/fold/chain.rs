@@ -72,7 +72,7 @@ struct Counts {
     calls: BTreeMap<Outcome, u64>,
 }
 
-/// What a delta adds, by its rows, and its totals.
+/// The sums of the rows of a delta, and its totals.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct DeltaTotals {
     rows: Counts,
@@ -133,7 +133,7 @@ impl Chain {
         (broken, totals)
     }
 
-    /// What is wrong with the deltas themselves.
+    /// Violations that the deltas alone show.
     fn disagreements(&self, holder: &Holder) -> Vec<Broken> {
         let doubled = self.doubled.iter().map(|&number| Broken {
             invariant: Invariant::Identity,
@@ -150,8 +150,8 @@ impl Chain {
         doubled.chain(totals).collect()
     }
 
-    /// What is wrong in comparison with the final totals of the process; `excused` is the number of
-    /// deltas that are missing for a reason that is named elsewhere.
+    /// Violations that a comparison with the final totals of the process shows; `excused` is the
+    /// number of deltas that are missing for a reason that is named elsewhere.
     fn against(&self, holder: &Holder, stated: FinalTotals<'_>, excused: u64) -> Vec<Broken> {
         let FinalTotals {
             final_seq, of_tail, ..

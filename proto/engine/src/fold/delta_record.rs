@@ -85,7 +85,7 @@ pub(crate) struct ParsedDelta {
     pub(crate) bytes: usize,
     /// What distinguishes it from another delta of its number.
     pub(crate) content: Content,
-    /// Those of [`encoded`] that were read ahead.
+    /// The histograms of [`encoded`] that were read ahead.
     read_ahead: Vec<Result<FilledBuckets, String>>,
 }
 
@@ -111,7 +111,7 @@ impl ParsedDelta {
         }
     }
 
-    /// The histogram at a place of [`encoded`], which is `encoded`.
+    /// The histogram at `index` of [`encoded`]; `encoded` is its stored form.
     ///
     /// # Errors
     /// Why it is unreadable, in words.

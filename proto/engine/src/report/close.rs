@@ -44,8 +44,8 @@ pub enum NoReport {
     Unknown(String),
 }
 
-/// The report of a run, as far as its log goes. A run that is not over is judged by what was
-/// planned until then.
+/// The report of a run, as far as its log goes. A run that is not over is judged by the arrivals
+/// that were planned until then.
 ///
 /// # Errors
 /// The log has no request for the run.

@@ -4,7 +4,7 @@
 //! number generators", OOPSLA 2014). The result is stored for ever in the sense that a plan and a
 //! seed fix every arrival: this function must never change.
 
-/// What a draw is for; draws of different purposes are independent.
+/// Purpose of a draw; draws of different purposes are independent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {

@@ -1,5 +1,5 @@
-//! Which arrivals a run has, when each is due and what it draws: pure functions of plan and seed. A
-//! change of the rate must never move what is due before it.
+//! The arrivals of a run, their due times and their draws: pure functions of plan and seed. A
+//! change of the rate must never move an arrival that is due before it.
 //!
 //! Due times:
 //! - [`pace`]: the rate profile, inverted into due times

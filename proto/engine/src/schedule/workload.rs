@@ -63,8 +63,8 @@ pub struct RowsEnd {
     pub at_us: u64,
 }
 
-/// A segment of Λ with Poisson points of its own. What was due before a change of the rate must not
-/// depend on it, and the points of a block depend on where the last block ends.
+/// A segment of Λ with Poisson points of its own. Arrivals that are due before a change of the rate
+/// must not depend on it, and the points of a block depend on where the last block ends.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     /// The number of its first arrival.
@@ -119,9 +119,10 @@ impl Workload {
         workload.with_rows_end()
     }
 
-    /// The workload after changes of the rate, in the order in which they were decided. What is due
-    /// before the tick of a change keeps its number, its due time, its task and its draws. A feed
-    /// ends the run at the same arrival. A closed loop has no rate and stays as it is.
+    /// The workload after changes of the rate, in the order in which they were decided. An arrival
+    /// that is due before the tick of a change keeps its number, its due time, its task and its
+    /// draws. A feed ends the run at the same arrival. A closed loop has no rate and stays as it
+    /// is.
     #[must_use]
     pub fn steered(mut self, changes: &[RateChange]) -> Self {
         for change in changes.iter().filter(|_| self.users.is_none()) {

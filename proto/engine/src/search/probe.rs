@@ -144,7 +144,7 @@ fn judge(report: &Report) -> (ProbeVerdict, Vec<String>) {
     (verdict, reasons)
 }
 
-/// Why the run says nothing about its rate.
+/// Why the run cannot be judged.
 fn unjudged(report: &Report) -> Option<String> {
     let run = &report.run;
     match (run.state, run.ending) {
@@ -169,7 +169,7 @@ fn gate_text(gate: &ThresholdResult) -> String {
     }
 }
 
-/// What was the limit of a run that failed.
+/// The limit that a failed run reached.
 ///
 /// Where arrivals found no free slot, the target holds the slots if it was too slow or failed; else
 /// the load generator has too few.

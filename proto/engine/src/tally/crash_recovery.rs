@@ -120,7 +120,7 @@ pub struct Thread {
     pub last_us: u64,
 }
 
-/// What is published for a killed process.
+/// The deltas and the fact that are published for a killed process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tail {
     /// Its last deltas, numbered after those that it sent.

@@ -1,7 +1,7 @@
 //! Rules about the deltas of each process: its identity, completeness and totals.
 //!
-//! Each delta is judged by itself, and with those of its process by [`crate::fold::chain`]. Must
-//! never count a repetition as a second delta.
+//! Each delta is judged alone here, and together with the others of its process by
+//! [`crate::fold::chain`]. Must never count a repetition as a second delta.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! Verification of a run: its log is read again and judged by every invariant.
 //!
-//! Each [`Invariant`] is judged by itself, with evidence that locates a damage. The log is judged
-//! as stored, not the report: a report quarantines records that it cannot use, and the verification
-//! names them as violations. Must never repair anything, read a clock, or apply a rule that depends
-//! on the configuration of a fleet.
+//! Each [`Invariant`] is judged separately, with evidence that locates the damage. The log is
+//! judged as stored, not the report: a report quarantines records that it cannot use, and the
+//! verification names them as violations. Must never repair anything, read a clock, or apply a rule
+//! that depends on the configuration of a fleet.
 //!
 //! - `teardown`: rules about setup and teardown
 //! - `deltas`: rules about the deltas of each process
@@ -41,7 +41,7 @@ pub struct Verification {
     pub schema: String,
     /// The run.
     pub run: RunId,
-    /// The state of the run; of a run that goes on, only what is stored is judged.
+    /// The state of the run; of a run that goes on, only the stored events are judged.
     pub state: RunState,
     /// Whether every invariant holds.
     pub holds: bool,

@@ -44,7 +44,7 @@ pub(super) fn owed<'a>(
 }
 
 impl State {
-    /// Takes one record and returns what is wrong with it.
+    /// Takes one record and returns its violations.
     fn take(&mut self, record: &TeardownRecord<'_>) -> Vec<&'static str> {
         let mut wrong = Vec::new();
         let mut rule = |holds: bool, what| {

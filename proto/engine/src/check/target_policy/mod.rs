@@ -153,7 +153,7 @@ impl TargetPolicy {
         self
     }
 
-    /// Allows only what the list of a tenant contains as well.
+    /// Allows only targets that the list of a tenant contains, too.
     #[must_use]
     pub fn narrowed_to(mut self, targets: TenantTargets) -> Self {
         self.tenant = Some(targets);

@@ -27,14 +27,14 @@ pub struct TenantTargets {
 /// One entry of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
-    place: Place,
+    pattern: Pattern,
     /// `None`: every port.
     port: Option<u16>,
 }
 
-/// What an entry names.
+/// The targets that an entry allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum Pattern {
     /// The addresses of a network.
     Network(Network),
     /// A name, in lower case: all addresses that it resolves to.
@@ -89,8 +89,8 @@ impl TenantTargets {
 
     /// Whether a connection may be opened to `address`, an address of `host`.
     pub(super) fn allows(&self, host: &str, address: IpAddr, port: u16) -> bool {
-        let is_listed = |entry: &Entry| match &entry.place {
-            Place::Network(network) => network.contains(address),
+        let is_listed = |entry: &Entry| match &entry.pattern {
+            Pattern::Network(network) => network.contains(address),
             name => name.is_name_of(host),
         };
         let mut entries = self.of_port(port);
@@ -103,12 +103,13 @@ impl TenantTargets {
         self.names(host, port)
             || self
                 .of_port(port)
-                .any(|entry| matches!(entry.place, Place::Network(_)))
+                .any(|entry| matches!(entry.pattern, Pattern::Network(_)))
     }
 
     /// Whether the list contains the name itself.
     pub(super) fn names(&self, host: &str, port: u16) -> bool {
-        self.of_port(port).any(|entry| entry.place.is_name_of(host))
+        self.of_port(port)
+            .any(|entry| entry.pattern.is_name_of(host))
     }
 
     fn of_port(&self, port: u16) -> impl Iterator<Item = &Entry> {
@@ -122,18 +123,18 @@ impl Entry {
         if text.len() > ENTRY_BYTES_MAX {
             return None;
         }
-        let (place, port) = match text.strip_prefix('[') {
+        let (pattern, port) = match text.strip_prefix('[') {
             Some(rest) => {
-                let (place, rest) = rest.split_once(']')?;
+                let (pattern, rest) = rest.split_once(']')?;
                 // Only IPv6 needs brackets.
-                let place = place.contains(':').then_some(place)?;
+                let pattern = pattern.contains(':').then_some(pattern)?;
                 match rest {
-                    "" => (place, None),
-                    _ => (place, Some(rest.strip_prefix(':')?)),
+                    "" => (pattern, None),
+                    _ => (pattern, Some(rest.strip_prefix(':')?)),
                 }
             }
             None => match text.split_once(':') {
-                Some((place, port)) if !port.contains(':') => (place, Some(port)),
+                Some((pattern, port)) if !port.contains(':') => (pattern, Some(port)),
                 _ => (text, None),
             },
         };
@@ -141,12 +142,12 @@ impl Entry {
             Some(port) => Some(number(port)?),
             None => None,
         };
-        let place = Place::parse(place)?;
-        Some(Self { place, port })
+        let pattern = Pattern::parse(pattern)?;
+        Some(Self { pattern, port })
     }
 }
 
-impl Place {
+impl Pattern {
     fn parse(text: &str) -> Option<Self> {
         if let Some(network) = Network::parse(text) {
             return Some(Self::Network(network));

@@ -72,8 +72,8 @@ pub fn admit(
     }))
 }
 
-/// The place of each run that waits among those of its tenant, and what it waits for. `agents` is
-/// the number of agents that live.
+/// The place of each waiting run among those of its tenant, and the reason why it waits. `agents`
+/// is the number of agents that live.
 #[must_use]
 pub fn places(
     state: &Admissions,
@@ -138,7 +138,7 @@ fn heads<'a>(state: &Admissions, waiting: &'a [Waiting], tenants: &'a Tenants) -
     first.into_iter().filter_map(head).collect()
 }
 
-/// What a fleet can give.
+/// The agents of a fleet, and how many runs each serves.
 #[derive(Debug, Clone, Copy)]
 struct Capacity {
     /// Number of agents that live.
@@ -154,7 +154,8 @@ impl Capacity {
         Some(u64::from(self.agents) * u64::from(runs))
     }
 
-    /// Number of agents that a run uses. A run that wants more than there are gets what there is.
+    /// Number of agents that a run uses. A run that wants more agents than there are gets all of
+    /// them.
     fn used_by(self, wanted: u32) -> u64 {
         u64::from(wanted.min(self.agents).max(1))
     }
@@ -202,7 +203,7 @@ impl<'a> Shares<'a> {
         let (first, second) = (a.0, b.0);
         let priority = Reverse(a.1.priority).cmp(&Reverse(b.1.priority));
         let reserved = is_behind(first).cmp(&is_behind(second));
-        // The share of a tenant is what it uses by its weight, compared without a division.
+        // The share of a tenant is its use divided by its weight; the comparison needs no division.
         let share = (used(first) * weight(b.1)).cmp(&(used(second) * weight(a.1)));
         priority
             .then(reserved)

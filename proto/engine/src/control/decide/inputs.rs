@@ -1,4 +1,4 @@
-//! What a decision is computed from, beside the log and the time.
+//! The inputs of a decision, beside the log and the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,7 @@ impl Default for Policy {
     }
 }
 
-/// What a coordinator knows beside the log, from heartbeats and its server.
+/// Observations of a coordinator beside the log, from heartbeats and its server.
 #[derive(Debug, Clone, Default)]
 pub struct Observations {
     /// Tenant of the run, from its subject; `None` where the fleet serves one.
@@ -90,7 +90,7 @@ pub struct Observations {
 /// The state of a run that a shared fleet has not admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAdmitted {
-    /// Its place, and what it waits for.
+    /// Its place, and the reason why it waits.
     pub queued: RunQueued,
     /// Number of other runs of its tenant that count for the last 24 hours.
     pub today: u32,

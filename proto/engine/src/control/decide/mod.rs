@@ -13,7 +13,7 @@
 //! - `tails`: the wait for what killed agents left behind
 //! - `seal`: the end of a run
 //! - [`timeouts`]: how long holders may take
-//! - `inputs`: what a decision is computed from
+//! - `inputs`: the inputs of a decision
 
 pub(crate) mod failover;
 pub(crate) mod initial_assignment;
@@ -115,7 +115,7 @@ pub fn decide(
 
 /// The earliest instant after `now` at which time alone may lead to a decision.
 ///
-/// It may be early, never late: a caller that then gets no decision asks for the next deadline.
+/// It may be early, never late: a caller that then gets no decision computes the next deadline.
 #[must_use]
 pub fn deadline(
     state: &RunState,

@@ -1,4 +1,4 @@
-//! The seal of a run: when it is due, and what it names.
+//! The seal of a run: when it is due, and its content.
 //!
 //! Must never seal a run while a holder that may still report is waited for.
 

@@ -1,7 +1,7 @@
 //! Limits on the memory that the histograms of a run take in a reader.
 //!
 //! A few bytes of a delta can claim many counts. Honest runs stay far below these limits; a delta
-//! beyond one is quarantined as `too_many`. The limit of one delta is judged by itself. The limits
+//! beyond one is quarantined as `too_many`. The limit of one delta applies to it alone. The limits
 //! of an agent and of a run depend on the order of the log: the first deltas are accepted. Must be
 //! checked before a delta is added up.
 
@@ -26,7 +26,7 @@ use crate::tally::call_ids::{CallId, CallNames};
 
 /// The key of a stored histogram.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum HistogramKey {
     Call(Window, CallId, Outcome),
     Phase(Window, CallId, Phase),
 }
@@ -41,7 +41,7 @@ pub(super) fn grown(
     prepared: &Prepared<'_>,
     names: &CallNames,
 ) -> Result<u64, String> {
-    let mut places: BTreeMap<Place, (usize, usize)> = BTreeMap::new();
+    let mut sizes: BTreeMap<HistogramKey, (usize, usize)> = BTreeMap::new();
     for (row, sums, _) in prepared.calls.iter().filter(|(.., excess)| !excess) {
         let key = (
             window(control, row.tick),
@@ -53,9 +53,9 @@ pub(super) fn grown(
             stored.response.distinct_values() + stored.service.distinct_values()
         });
         let counts = sums.response.buckets() + sums.service.buckets();
-        let place = places.entry(Place::Call(key.0, key.1, key.2));
-        let place = place.or_insert((stored, stored));
-        place.1 = place.1.max(counts);
+        let size = sizes.entry(HistogramKey::Call(key.0, key.1, key.2));
+        let size = size.or_insert((stored, stored));
+        size.1 = size.1.max(counts);
     }
     for (row, phases) in &prepared.anatomy {
         let key = (window(control, row.tick), names.call_id(row.call));
@@ -63,12 +63,12 @@ pub(super) fn grown(
         for (phase, filled) in phases {
             let stored = stored.and_then(|stored| stored.phases.get(phase));
             let stored = stored.map_or(0, Hist::distinct_values);
-            let place = places.entry(Place::Phase(key.0, key.1.clone(), *phase));
-            let place = place.or_insert((stored, stored));
-            place.1 = place.1.max(filled.buckets());
+            let size = sizes.entry(HistogramKey::Phase(key.0, key.1.clone(), *phase));
+            let size = size.or_insert((stored, stored));
+            size.1 = size.1.max(filled.buckets());
         }
     }
-    let grown: usize = places.values().map(|(before, after)| after - before).sum();
+    let grown: usize = sizes.values().map(|(before, after)| after - before).sum();
     let grown = grown as u64;
     let of_agent = data.counts.get(agent).copied().unwrap_or(0) + grown;
     let of_run = data.counts.values().sum::<u64>() + grown;

@@ -64,7 +64,7 @@ pub struct TickCalls {
     pub services: PackedHistogram,
 }
 
-/// Number of ticks after which what is stored by tick is packed again.
+/// Number of ticks after which the sums by tick are packed again.
 const PACKED_TICKS: usize = 8_192;
 
 /// The sums of one process.

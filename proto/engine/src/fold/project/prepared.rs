@@ -127,7 +127,7 @@ fn latencies<'a>(
 /// The histograms of one delta, counted one by one.
 struct Histograms<'a> {
     parsed: &'a ParsedDelta,
-    /// Place of the next one.
+    /// Index of the next histogram.
     index: usize,
     counts: usize,
     /// The counts above zero.
@@ -144,7 +144,7 @@ impl<'a> Histograms<'a> {
         }
     }
 
-    /// The next histogram, which is `encoded`.
+    /// The next histogram, whose stored form is `encoded`.
     ///
     /// # Errors
     /// An unreadable histogram, or too many counts, in words.

@@ -286,7 +286,7 @@ fn held_change(
     })
 }
 
-/// What a difference means. `is_beyond`: it is larger than the threshold.
+/// The meaning of a difference. `is_beyond`: it is larger than the threshold.
 pub(super) fn judged(
     by: f64,
     interval: Option<[f64; 2]>,

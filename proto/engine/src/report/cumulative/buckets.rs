@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use loadpilot_events::log::hist::Hist;
 
-/// Upper bounds of the classic buckets of a histogram, in µs; one more bucket has what is above.
+/// Upper bounds of the classic buckets of a histogram, in µs; one more bucket has the values above.
 pub const BOUNDS_US: [u64; 17] = [
     500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 75_000, 100_000, 250_000, 500_000, 1_000_000,
     2_500_000, 5_000_000, 10_000_000, 30_000_000, 60_000_000,

@@ -25,7 +25,7 @@ pub use names::{Exported, NAMES_MAX, OTHER};
 pub use run_fold::Folded;
 pub use totals::{CallTotals, Cumulative, OutcomeTotals, TaskTotals, cumulative};
 
-/// All that a system of metrics gets of a run.
+/// All figures of a run for a system of metrics.
 #[derive(Debug, Clone)]
 pub struct RunFigures {
     /// Counters and histograms.

@@ -1,4 +1,4 @@
-//! A run as far as it was read: what the figures of systems of metrics are computed from.
+//! A run as far as it was read: the input of the figures for systems of metrics.
 
 use loadpilot_events::answers::report::Report;
 

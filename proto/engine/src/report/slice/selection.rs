@@ -112,8 +112,8 @@ impl Selection {
             && self.tasks.as_ref().is_none_or(is_wanted)
     }
 
-    /// Number of arrivals planned for these ticks. `None` when the plan says nothing about the
-    /// query; `Some(None)` in a closed loop, where planned is what was reported.
+    /// Number of arrivals planned for these ticks. `None` when the query selects by something that
+    /// is not in the plan; `Some(None)` in a closed loop, where planned is what was reported.
     pub(crate) fn planned(
         &self,
         query: &Query,

@@ -1,4 +1,4 @@
-//! The next change of the rate of a run that holds gates, from what it measured so far.
+//! The next change of the rate of a run that holds gates, from its measurements so far.
 //!
 //! Each part is judged by the same rules as in the report of the run when it is over.
 

@@ -1,9 +1,9 @@
 //! Times of a distribution, such as think times: its quantile at a seeded uniform value.
 //!
-//! The result is stored for ever in the sense that a plan and a seed fix every time. It is
-//! the same on every platform: addition, multiplication, division and square root are rounded in
-//! one way by IEEE 754. Logarithm and power are therefore series of their own; those of a
-//! platform's library may differ in the last bit and must never be called here.
+//! The result is stored for ever in the sense that a plan and a seed fix every time. It is the same
+//! on every platform: addition, multiplication, division and square root are rounded in one way by
+//! IEEE 754. Logarithm and power are therefore computed as series here; the functions of a
+//! platform's library may differ in the last bit and must never be called.
 
 use std::f64::consts::{LN_2, SQRT_2};
 

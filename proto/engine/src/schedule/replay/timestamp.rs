@@ -132,7 +132,7 @@ fn fraction(rest: &mut &[u8]) -> Option<bool> {
     (length > 0).then(|| fraction.iter().any(|digit| *digit != b'0'))
 }
 
-/// Reads what is left as an offset from UTC, in seconds: nothing, `Z`, `+01:00`, ` -0700`, `+01`.
+/// Reads the rest as an offset from UTC, in seconds: nothing, `Z`, `+01:00`, ` -0700`, `+01`.
 fn offset(rest: &[u8]) -> Option<i64> {
     let mut rest = rest.trim_ascii();
     if matches!(rest, b"" | b"Z" | b"z") {

@@ -101,7 +101,7 @@ impl<'a> Side<'a> {
 /// Task and name of a call.
 type Name<'a> = (&'a str, &'a str);
 
-/// What a call contributes to a change of 1.
+/// The contribution of a call to a change of 1.
 #[derive(Default)]
 struct Contribution {
     /// By being slower or faster.
@@ -135,7 +135,7 @@ fn explanation(figure: ComparedFigure, ours: &Side<'_>, theirs: &Side<'_>) -> Op
             let parts = along.and_then(|(now, before)| {
                 time_range::time_range(now, before, between.start, shift_ms > 0.0)
             });
-            // A file may say anything: a bound may be missing.
+            // A results file may be incomplete: a bound may be missing.
             let bound_us = |part: usize| ours.run.bounds_us.get(part).copied();
             CallShift {
                 task: name.0.to_owned(),
