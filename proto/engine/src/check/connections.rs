@@ -192,8 +192,8 @@ fn proxy(checker: &mut Checker<'_>, settings: &Connections) {
     }
 }
 
-/// Rejects the plan's limit of redirects for tasks that examine responses, or whose users have
-/// state: such a task decides for each request whether it follows redirects.
+/// Checks redirects. The plan's limit of redirects is rejected for tasks that examine responses, or
+/// whose users have state: such a task decides for each request whether it follows redirects.
 fn redirects(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(
         plan.connections.redirects_max.is_none() || (plan.code.is_none() && plan.script.is_none()),

@@ -2,8 +2,8 @@
 //! reading.
 //!
 //! The log is folded twice: in order, and in pieces that are reversed and repeated, over a control
-//! side that was resumed half-way. The folds must never be compared by more than their digests: a
-//! report has one form.
+//! side that was resumed half-way. Must never compare more than the digests of the folds: a report
+//! has one form.
 
 use loadpilot_events::answers::report::{ArrivalCounts, Report};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 /// Maximum number of rows between two entries.
 pub const ROWS_MAX: u64 = 128;
-/// Number of bytes after the row of an entry from which on the next row has an entry, too.
+/// Distance in bytes from the last entry at which the next row gets an entry, too.
 pub const BYTES: u64 = 64 << 10;
 
 /// Where some of the rows of a file begin. An entry has 16 bytes.

@@ -120,7 +120,7 @@ struct Reader<'a> {
     at: usize,
     minor: u8,
     depth: u16,
-    /// Whether lone surrogates are replaced: in a value that is not built.
+    /// Whether lone surrogates are replaced, which is done in a value that is not built.
     replaces_lone: bool,
     /// The value at the end of the path.
     found: Option<Value>,

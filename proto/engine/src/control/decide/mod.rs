@@ -264,8 +264,8 @@ fn proof(
     rules.unproven.required(&run.plan, tenant, key)
 }
 
-/// Whether the place of a waiting run has changed, or its reason has, and the known reason is at
-/// least [`REASON_US`] old.
+/// Whether the place of a waiting run has changed, or its reason has changed while the known one is
+/// at least [`REASON_US`] old.
 fn is_news(queued: &RunQueued, state: &RunState, now: Timestamp) -> bool {
     let Some(known) = &state.queued else {
         return true;

@@ -1,9 +1,9 @@
 //! A stored histogram as its filled buckets.
 //!
 //! The log of a day holds millions of histograms of a few values each. An array with a count for
-//! each of thousands of buckets takes longer to fold than these values. Must never read or refuse
-//! anything that [`decode`] does not: text in another form than the plain one that
-//! [`super::encode`] writes is passed to it.
+//! each of thousands of buckets takes longer to fold than these values. Must never differ from
+//! [`decode`] in the texts that it reads or refuses: a text in another form than the plain one that
+//! [`super::encode`] writes is passed to `decode`.
 
 use std::fmt;
 
