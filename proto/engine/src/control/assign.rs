@@ -59,14 +59,14 @@ pub fn deal(shards: u32, holders: &[Holder]) -> Vec<Holding> {
     holders.iter().enumerate().map(holding).collect()
 }
 
-/// The map after the loss of `gone`. A successor gets all shards of its predecessor; the others are
+/// The map after the loss of `lost`. A successor gets all shards of its predecessor; the others are
 /// dealt to the holders with the fewest. `leaving` holders keep what they have, and get more only
 /// if no other holder is left. Empty when no holder is left.
 #[must_use]
 pub fn take_over(
     shards: u32,
     holdings: &[Holding],
-    gone: &BTreeSet<Holder>,
+    lost: &BTreeSet<Holder>,
     successors: &BTreeMap<Holder, Holder>,
     idle: &BTreeSet<Holder>,
     leaving: &BTreeSet<Holder>,
@@ -74,13 +74,15 @@ pub fn take_over(
     let mut map: BTreeMap<Holder, Vec<u32>> = BTreeMap::new();
     let mut held = BTreeSet::new();
     for holding in holdings {
-        let heir = match successors.get(&holding.holder) {
-            Some(successor) if gone.contains(&holding.holder) => successor,
-            None if gone.contains(&holding.holder) => continue,
+        let next_holder = match successors.get(&holding.holder) {
+            Some(successor) if lost.contains(&holding.holder) => successor,
+            None if lost.contains(&holding.holder) => continue,
             _ => &holding.holder,
         };
         held.extend(holding.shards.iter().copied());
-        map.entry(heir.clone()).or_default().extend(&holding.shards);
+        map.entry(next_holder.clone())
+            .or_default()
+            .extend(&holding.shards);
     }
     for holder in idle {
         map.entry(holder.clone()).or_default();
