@@ -76,29 +76,29 @@ fn changed(comparison: &Comparison, figure: ComparedFigure) -> Change {
     row.expect("each figure has a row").change
 }
 
-/// Of twenty pairs of runs, the number of which the comparison regresses.
-fn regressions(current: Server, baseline: Server, threshold_pct: f64) -> usize {
+/// Of pairs of runs, the number of which the comparison regresses.
+fn regressions(pairs: u64, current: Server, baseline: Server, threshold_pct: f64) -> usize {
     let regressed = |seed: &u64| {
         let (ours, theirs) = (current.run(2 * seed), baseline.run(2 * seed + 1));
         let found = compare(&ours, &[theirs], threshold_pct).expect("both can be compared");
         found.regressed
     };
-    (0..20).filter(regressed).count()
+    (0..pairs).filter(regressed).count()
 }
 
 /// Broken if noise fails a pipeline, or a server that is 5 % slower passes.
 #[test]
 fn slower_is_told_from_noise() {
-    let failed = [SERVER, SERVER.slower(5)].map(|current| regressions(current, SERVER, 2.0));
+    let failed = [SERVER, SERVER.slower(5)].map(|current| regressions(20, current, SERVER, 2.0));
     assert!(failed[0] <= 2, "{} of 20 equal pairs regress", failed[0]);
     assert!(failed[1] >= 18, "{} of 20 slower ones do", failed[1]);
     assert_eq!(
-        regressions(SERVER.slower(5), SERVER, 50.0),
+        regressions(5, SERVER.slower(5), SERVER, 50.0),
         0,
         "the threshold counts"
     );
     assert_eq!(
-        regressions(SERVER, SERVER.slower(5), 2.0),
+        regressions(5, SERVER, SERVER.slower(5), 2.0),
         0,
         "faster is no regression"
     );
@@ -166,7 +166,7 @@ fn errors_after_none_are_a_regression() {
         errors_per_mille: 20,
         ..SERVER
     };
-    assert_eq!(regressions(failing, SERVER, 50.0), 20);
+    assert_eq!(regressions(5, failing, SERVER, 50.0), 5);
     let one = Server {
         errors_per_mille: 0,
         ..SERVER
