@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 RESULTS = machine.ROOT / "bench" / "results"
 QUICK_RESULTS = machine.ROOT / "target" / "bench" / "quick"
-"""Quick runs say whether the bench works, not how fast anything is: they are not for git."""
+"""Pages of quick runs, which test the bench and not the speed of a tool. They are not for git."""
 MAX, HTTP2, TLS = closed_loop.FAMILIES
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -71,7 +71,7 @@ class Request:
     wheel: Path | None
     """An unpacked release build to measure; absent: one is built from this tree."""
     profile: bool = False
-    """Record one more run of LoadPilot a table with perf."""
+    """Record one more run of LoadPilot per table with perf."""
 
 
 def compare(request: Request) -> list[Path]:

@@ -1,9 +1,9 @@
 """The demo: a small shop under load, from an empty folder to a verdict. `./dev demo` runs it.
 
 It starts the demo target on a free port, runs examples/demo.py against it through the same command
-that a user types, and says where everything that it made is. The exit code is the run's. Flags of
-`loadpilot run` may follow: `./dev demo --rps 300`. Must never judge the run or keep anything of its
-own: the verdict, the results and the log are the product's.
+that a user types, and prints where results and log are. The exit code is the run's. Flags of
+`loadpilot run` may follow: `./dev demo --rps 300`. Must never judge the run or store anything
+itself: the verdict, the results and the log are the product's.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = Path(".loadpilot")
-"""Where `loadpilot` keeps the logs of a folder; the demo runs in the root of the project."""
+"""Folder of `loadpilot`'s logs; the demo runs in the root of the project."""
 RESULTS = LOGS / "demo.json"
 SCENARIO = Path("examples") / "demo.py"
 TARGET_STOP_SECS = 5
-"""How long the target may take to end by itself."""
+"""Timeout for the target to end by itself."""
 EXIT_INFRASTRUCTURE = 4
 MEANINGS = {
     0: "every gate passed, and the run can be trusted",
@@ -37,7 +37,7 @@ MEANINGS = {
     130: "stopped by Ctrl-C",
     143: "stopped by SIGTERM",
 }
-"""What the exit codes of `loadpilot run` mean."""
+"""Meanings of the exit codes of `loadpilot run`."""
 
 
 class DemoFault(Exception):
@@ -61,10 +61,10 @@ def main(flags: list[str]) -> int:
 
 @contextmanager
 def demo_target() -> Iterator[str]:
-    """Run the demo target on a free port and hand out its address; raises DemoFault.
+    """Run the demo target on a free port and yield its address; raises DemoFault.
 
-    It leads a session of its own, so that Ctrl-C leaves it alone while the run drains, and ends
-    with its standard input, so that it cannot outlive this process.
+    The target leads a session of its own, so that Ctrl-C does not end it while the run drains. It
+    ends with its standard input, so that it cannot outlive this process.
     """
     folder = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
     binary = folder / "debug" / "loadpilot-target"
@@ -93,10 +93,10 @@ def demo_target() -> Iterator[str]:
 
 
 def run(url: str, flags: list[str]) -> int:
-    """Run the scenario as a user would, and wait for its end whatever happens.
+    """Run the scenario as a user would, and wait for its end even after a signal.
 
-    Ctrl-C reaches the command from the terminal, so it is only survived here; SIGTERM, which
-    comes to this process alone, is passed on.
+    The terminal sends Ctrl-C to the command as well, so this process ignores it. SIGTERM reaches
+    this process alone, so it is passed on to the command.
     """
     argv = ["run", str(SCENARIO), "--target", url, "--agents", "2", "--results-json", str(RESULTS)]
     RESULTS.unlink(missing_ok=True)
@@ -112,7 +112,7 @@ def run(url: str, flags: list[str]) -> int:
 
 
 def whereabouts(code: int) -> str:
-    """Say where results and log are and what to type next."""
+    """Write where results and log are, and the next commands to type."""
     ended = f"Exit code {code}: {MEANINGS.get(code, 'ended by a signal')}."
     try:
         run_id = json.loads(RESULTS.read_text(encoding="utf-8"))["run"]["id"]
@@ -135,7 +135,7 @@ What to type next:
 
 
 def log_of(run_id: str) -> Path | None:
-    """Find the log that holds a run: its coordinator wrote about it."""
+    """Find the log that holds a run: the output of its coordinator names the run."""
     for log in sorted(LOGS.glob("log-*/coordinator.log")):
         if run_id in log.read_text(encoding="utf-8", errors="replace"):
             return log.parent

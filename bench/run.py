@@ -60,7 +60,7 @@ READERS = {
     "rows": row_files,
     "noise": tenant_noise,
 }
-"""Those that measure the product around its engine."""
+"""The measurements of the product around its engine."""
 TITLES = {
     "startup": "Start-up",
     "scale": "Scale: many light agents, one server, one coordinator",

@@ -51,7 +51,7 @@ class Plan:
     shapes: tuple[tuple[str, Load], ...]
     """Title and load of each table."""
     floors: tuple[tuple[str, float], ...]
-    """Minimum requests a CPU-second of LoadPilot's agent, as a multiple of each peer's."""
+    """Minimum requests per CPU-second of LoadPilot's agent, as a multiple of each peer's."""
     rss_max_mib: float | None = None
 
     def measure(self, lab: Lab) -> Measured:

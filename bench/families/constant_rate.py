@@ -81,11 +81,11 @@ NEARER = (
 """Figures of *precision* in which every peer must be above LoadPilot."""
 P50_MAX_US, P99_MAX_US = 30.0, 1_000.0
 PEER_P50_MIN = 10.0
-"""Minimum distance from due of every peer at p50, as a multiple of LoadPilot's."""
+"""Minimum distance of every peer from the due time at p50, as a multiple of LoadPilot's."""
 
 
 def measure_precision(lab: Lab) -> Measured:
-    """Play all rounds at each rate, wrk for its cost among them."""
+    """Play all rounds at each rate. wrk takes part for its cost only."""
 
     def once(tool: Tool, table: Table, folder: Path, rps: int) -> Figures:
         if tool.name != "wrk" or lab.nginx is None:

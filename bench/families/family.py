@@ -41,8 +41,8 @@ COST = (
 )
 """The cost of a tool; of LoadPilot all its processes together, and in the row below the agent's
 alone. The columns after the first five split LoadPilot's cost by process, from the last sample of
-each in /proc. The last one is wait4's total less all samples: it bounds what the agent's row can
-miss."""
+each in /proc. The last one is wait4's total less all samples: it bounds the processor time that the
+agent's row can miss."""
 
 
 class Server(Enum):

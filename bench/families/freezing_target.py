@@ -85,7 +85,7 @@ def _once(tool: Tool, table: Table, folder: Path, setting: Setting) -> Figures:
     begins_ms = freezes_ms(setting.secs)
     behaviours = tuple(f"freeze after_first_ms={begin} for_ms={FROZEN_MS}" for begin in begins_ms)
     logged = shoot_at_oracle(tool, (RPS, CONNECTIONS), setting, table, folder, behaviours)
-    # A freeze is in the oracle's own time.
+    # The oracle times freezes by its own clock, so its times of arrivals are used.
     report, arrivals_us = logged.run.report, logged.read_us
     if not arrivals_us:
         raise ValueError("no request reached the target")
@@ -104,7 +104,7 @@ def _once(tool: Tool, table: Table, folder: Path, setting: Setting) -> Figures:
 
 
 def _goal(table: Table, key: str, truth: dict[str, float | None]) -> Goal:
-    """Judge the distance between LoadPilot's figure and the answer."""
+    """Judge the distance between LoadPilot's figure and the computed latency."""
     true_ms = truth[key] or 0.0
     found = [one for figures in table.figures.get(OURS, []) if (one := figures[key]) is not None]
     off = of([abs(one - true_ms) for one in found]) if found else None

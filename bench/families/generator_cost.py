@@ -1,4 +1,4 @@
-"""*scaling*: LoadPilot's own cost of a request, with more of one thing at a time."""
+"""*scaling*: LoadPilot's own cost of a request, while one quantity at a time grows."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ Its goal is in percent of one core, at each rate of the table *rate*.
 """
 RPS = 2_000
 BODY_RPS = 200
-"""A rate at which bodies of 1 MB leave the target's core some room."""
+"""A rate at which bodies of 1 MB do not saturate the target's core."""
 RATES = (500, 2_000, 20_000)
 CONNECTIONS = (1, 10, 100, 1_000, 10_000)
 TASKS = (1, 10, 50, 200)
 BODY_BYTES = (100, 1_000, 10_000, 100_000, 1_000_000)
 WARM_SECS = 2
-"""After the first answers, before the first reading."""
+"""Time between the first answers and the first reading."""
 TAIL_SECS = 2
-"""Rest of the load after the second reading."""
+"""Duration of the load after the second reading."""
 SPARE_FILES = 200
 """Number of files that agent and oracle need beside their connections."""
 PATIENCE_SECS = 60.0
@@ -74,7 +74,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Step:
-    """A row: LoadPilot with more of something."""
+    """A row: LoadPilot with one value of the quantity that grows."""
 
     name: str
     build: Build
@@ -93,7 +93,7 @@ class Step:
         return (*size, *((f"delay {self.delay_secs * 1e3:.3f}",) if self.delay_secs else ()))
 
     def command(self, load: Load, folder: Path) -> Command:
-        """Write a scenario with so many tasks, and the command."""
+        """Write a scenario with this number of tasks, and build its command."""
         made = LoadPilot(self.build).command(load, folder)
         scenario = folder / "scenario.py"
         scenario.write_text(scenario_of(self.tasks), encoding="utf-8")
@@ -107,7 +107,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Reading:
-    """Everything at one moment."""
+    """All counters and costs at one moment."""
 
     at_secs: float
     requests: int
@@ -119,7 +119,7 @@ class Reading:
 
 
 def measure(lab: Lab) -> Measured:
-    """Play all rounds, one table for each thing that there is more of."""
+    """Play all rounds, one table for each quantity that grows."""
 
     def once(step: Tool, table: Table, folder: Path) -> Figures:
         if not isinstance(step, Step):
@@ -159,15 +159,16 @@ def axes(build: Build) -> dict[str, list[Step]]:
 
 
 def held_secs(connections: int) -> float:
-    """Compute the delay that keeps so many requests under way, and never one more.
+    """Compute the delay of an answer that keeps this number of requests in flight, and never more.
 
-    Few are exact; of many a hundredth is left, for answers that come a little late.
+    Below 100 connections the number is exact. From 100 on the delay is 1 % shorter, which leaves
+    room for answers that come a little late.
     """
     return (connections - 0.5 if connections < 100 else 0.99 * connections) / RPS
 
 
 def scenario_of(tasks: int) -> str:
-    """Write a scenario with so many tasks of equal weight."""
+    """Write a scenario with a number of tasks of equal weight."""
     head = (
         "from loadpilot import LoadClient, VUser, scenario, task\n\n\n"
         '@scenario(rps=1, duration="1s", mode="constant")\n'
@@ -201,7 +202,7 @@ def _once(step: Step, table: Table, setting: Setting, folder: Path) -> Figures:
 
 
 def _check_files(connections: int) -> None:
-    """Refuse what this machine cannot hold open."""
+    """Raise ToolFault for more connections than this machine may hold open."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most != resource.RLIM_INFINITY and most < connections + SPARE_FILES:
         what = f"{connections:,} connections need {connections + SPARE_FILES:,} open files"
@@ -209,7 +210,7 @@ def _check_files(connections: int) -> None:
 
 
 def _reading(root: int, oracle: Oracle, requests: int, patience_secs: float) -> Reading:
-    """Read everything as soon as so many requests were received; raises ToolFault."""
+    """Read all counters once the oracle has received `requests`; raises ToolFault."""
     give_up = time.monotonic() + patience_secs
     while not oracle.wait_count(requests, LOOK_SECS):
         if procfs.look(root) is None or time.monotonic() > give_up:
@@ -237,7 +238,7 @@ def _reading(root: int, oracle: Oracle, requests: int, patience_secs: float) -> 
 
 
 def between(before: Reading, after: Reading) -> Figures:
-    """Compute what a request cost from one reading to the other."""
+    """Compute the cost of a request between two readings."""
     requests, secs = after.requests - before.requests, after.at_secs - before.at_secs
     control_secs = after.control_secs - before.control_secs
     agent_secs = after.fire_secs - before.fire_secs + control_secs

@@ -1,4 +1,4 @@
-"""*soak*: a long run at a high rate, and whether the agent's memory stays where it is."""
+"""*soak*: a long run at a high rate, and whether the agent's memory stays constant."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Course:
     tenths: list[float | None]
     """The median of each tenth of the run; absent where it has no sample."""
     slope_per_sec: float | None
-    """Of the line through all seconds after the first tenth."""
+    """Slope of the line through all seconds after the first tenth."""
 
 
 def course(seen: list[tuple[float, float]], secs: float) -> Course:

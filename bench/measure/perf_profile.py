@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 LOOK_SECS = 0.05
 END_SECS = 10.0
-"""How long perf may take to write its file after the agent has ended."""
+"""Timeout for perf to write its file after the agent has ended."""
 HERTZ = 499
-"""Samples a second: no divisor of anything that ticks."""
+"""Samples per second: a prime, so that they do not coincide with periodic work."""
 LINES_MAX = 25
 MISSING = "NO PROFILE: perf is not installed (apt-get install linux-perf)"
 
@@ -86,7 +86,7 @@ class Recorder:
     def _agent(self) -> int | None:
         """Wait for an agent that has begun to fire; none if the block ends first.
 
-        perf does not reliably follow threads that start later, and those are what is looked for.
+        perf does not reliably follow threads that start later, such as the firing threads.
         """
         while not self._over.wait(LOOK_SECS):
             looks = {pid: procfs.look(pid) for pid in procfs.tree(os.getpid())}
@@ -106,7 +106,7 @@ def _names(pid: int) -> list[str]:
 
 
 def top(report: str) -> str:
-    """Take the list out of what perf reports."""
+    """Extract the list from the output of perf report."""
     lines = [re.sub(" {2,}", "  ", line.strip()) for line in report.splitlines()]
     hot = [line for line in lines if line and not line.startswith("#")]
     return "\n".join(hot[:LINES_MAX])

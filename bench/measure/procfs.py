@@ -26,7 +26,7 @@ class Look:
 
     @property
     def cpu_secs(self) -> float:
-        """Compute what all its threads have spent so far, ended ones too; steps of 10 ms."""
+        """Compute the seconds of all its threads so far, ended ones included, in steps of 10 ms."""
         return self.user_secs + self.sys_secs
 
 
@@ -46,7 +46,7 @@ def look(pid: int) -> Look | None:
 
 
 def cpu_secs(pid: int) -> float:
-    """Read what a process has spent so far, all its threads together; 0 if it is gone."""
+    """Read the processor seconds of a process so far, all threads together; 0 if it has ended."""
     return sum(_spent(pid) or (0.0,))
 
 

@@ -31,7 +31,7 @@ MIB = 1024 * 1024
 AGENT = "agent_"
 """Prefix of the keys of a generator's own process."""
 Figures = dict[str, float | None]
-"""The figures of one run, by the key of their column; none where a tool does not say."""
+"""The figures of one run, by the key of their column; None where a tool does not report one."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def play(title: str, tools: Sequence[Tool], setting: Setting, once: Once) -> Tab
 
 
 def _profile(tools: Sequence[Tool], once: Once) -> str:
-    """Run the last row that is ours once more under perf; its figures are thrown away."""
+    """Run the last row of LoadPilot once more under perf; its figures are discarded."""
     ours = [tool for tool in tools if tool.ours]
     if not ours:
         return "no profile: LoadPilot is not in this table"

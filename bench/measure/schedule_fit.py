@@ -4,10 +4,10 @@ Few tools report when a request was due, so no due times are used. The n-th arri
 compared with offset + n / rate, where the offset is the median of (arrival - n / rate): it
 minimizes the sum of distances, so each tool has the start that suits it best, and a few
 requests that were late by far do not move it (a least-squares fit would let them). A constant delay
-before the target's clock thus falls away for every tool alike.
+before the target's clock thus cancels out for every tool.
 
 A tool whose rate is a little off drifts away from the grid; that is an error of its schedule and
-counts. To separate drift from unrest, the same is computed for the grid of the rate that
+counts. To separate drift from jitter, the same is computed for the grid of the rate that
 the tool itself kept: the median of the slopes between requests that are half the run apart. The
 input is arrivals only.
 """

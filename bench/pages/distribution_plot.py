@@ -18,13 +18,13 @@ COLOURS = ("#0969da", "#cf222e", "#1a7f37", "#9a6700", "#8250df", "#57606a", "#b
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn, whatever the tools."""
+    """The parts of a drawing that do not depend on the tools."""
 
     name: str
     """A word for the name of its file."""
     caption: str
     ideal_us: float | None = None
-    """Where every request would be; a dashed line."""
+    """Where every request would be without an error of the tool; a dashed line."""
 
 
 def svg(chart: Chart, sorted_us: dict[str, list[float]]) -> str:

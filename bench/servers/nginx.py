@@ -1,7 +1,7 @@
 """The target of the closed loops: nginx with one worker, keep-alive, 25 bytes of JSON, a counter.
 
-On a core of its own it is faster than any tool of the table. Its own count of answers is the one
-that is used. It listens on loopback only, and ends with the block.
+On a core of its own it is faster than any tool of the table. The bench uses nginx's own count of
+answers. It listens on loopback only, and ends with the block.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Nginx:
             time.sleep(0.05)
 
     def __enter__(self) -> Self:
-        """Hand it out."""
+        """Return it."""
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -161,7 +161,7 @@ class Nginx:
             os.kill(pid, signal.SIGCONT)
 
     def cpu_secs(self) -> float:
-        """Read what its worker has spent so far."""
+        """Read the processor seconds of its worker so far."""
         return sum(cpu_secs(pid) for pid in children(self._process.pid))
 
     _own_requests = 0

@@ -47,7 +47,7 @@ class Logged:
 
     @property
     def arrivals_us(self) -> list[int]:
-        """Choose the kernel's times, if they are all there, else the oracle's."""
+        """Choose the kernel's times if they are complete, else the oracle's."""
         return self.kernel_us if self.kernel_knows else self.read_us
 
 

@@ -45,11 +45,11 @@ class ShopTarget:
         self.url = line.removeprefix("listening on ") + "/"
 
     def __enter__(self) -> Self:
-        """Hand it out."""
+        """Return it."""
         return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
-        """End it and read what it counted; raises ToolFault if it does not say."""
+        """End it and read the counts that it prints; raises ToolFault if it prints none."""
         said, _ = self._process.communicate(timeout=STOP_SECS)
         found = re.fullmatch(r"answered (\d+), refused (\d+)\s*", said)
         if found is not None:

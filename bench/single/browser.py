@@ -99,7 +99,7 @@ def repeated(address: str, repeats: int, patience_secs: float) -> tuple[list[str
 
 
 def promise(what: str, found: str, *, kept: bool) -> str:
-    """Say whether a promise was kept."""
+    """Write whether a promise was kept."""
     return f"The promise of {what}: {'kept' if kept else 'NOT kept'}; {found}.\n"
 
 
@@ -111,7 +111,7 @@ def over(message: synthetic_log.Stored) -> bool:
 
 
 def begun(message: synthetic_log.Stored, secs: int) -> synthetic_log.Stored:
-    """The same, of a run that was started so much earlier."""
+    """The event, with the start of its run moved `secs` earlier."""
     event: dict[str, Any] = message.envelope["event"]
     if event.get("type") != "StartScheduled":
         return message
@@ -121,7 +121,7 @@ def begun(message: synthetic_log.Stored, secs: int) -> synthetic_log.Stored:
 
 @contextmanager
 def gateway(build: Build, url: str, folder: Path) -> Iterator[str]:
-    """A gateway of that server, by its address."""
+    """Run a gateway for a NATS server, and yield the gateway's address."""
     environ = {
         **build.environ,
         "LOADPILOT_GATEWAY_NATS_URL": url,
@@ -141,7 +141,7 @@ def gateway(build: Build, url: str, folder: Path) -> Iterator[str]:
 
 
 def watched(page: Page, address: str) -> dict[str, float]:
-    """What the page's main thread does while a run goes on, in ms."""
+    """Measure the work of the page's main thread during a live run, in ms."""
     refreshes = 0
 
     def count(request: Any) -> None:
@@ -171,12 +171,12 @@ def watched(page: Page, address: str) -> dict[str, float]:
 
 
 def spent(devtools: CDPSession) -> dict[str, float]:
-    """What the main thread has done so far, in seconds."""
+    """Read the work of the main thread so far, in seconds."""
     metrics = devtools.send("Performance.getMetrics")["metrics"]
     return {one["name"]: one["value"] for one in metrics}
 
 
 def bundle_bytes() -> int:
-    """All that a browser loads, as it travels."""
+    """Size of all files of the pages, compressed as a browser loads them."""
     files = [Path(at) / name for at, _, names in os.walk(STATIC) for name in names]
     return sum(len(gzip.compress(one.read_bytes(), 9)) for one in files)

@@ -3,10 +3,10 @@
 The oracle logs when the kernel had received a request (SO_TIMESTAMPING) and when it read it itself.
 The request's id has the number of the arrival, the report has the start of the run, and at a
 constant rate arrival n is due n / rate later. All times are of this machine's clock of the day. The
-distance from due to the receipt by the target's kernel holds the pacer, the engine and the kernel,
-and is an upper bound for the pacer. The distance from due to the target's read stands beside it; it
-also holds the wake-up of the oracle's thread. Where the kernel's times are incomplete, the second
-is used for both, and the row says so.
+distance from due to the receipt by the target's kernel includes the pacer, the engine and the
+kernel, and is an upper bound for the pacer. The distance from due to the target's read is shown
+beside it; it also includes the wake-up of the oracle's thread. Where the kernel's times are
+incomplete, the second is used for both, and the row says so.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CHART = Chart(
 
 
 class Clock(StrEnum):
-    """Whose time of an arrival is used."""
+    """The clock that times the arrivals."""
 
     KERNEL = "the kernel's"
     ORACLE = "the oracle's"
@@ -60,7 +60,7 @@ class Clock(StrEnum):
 
 @dataclass(frozen=True)
 class Repeat:
-    """One run, as the oracle saw it and as the report tells it."""
+    """One run: the arrivals in the oracle's log, and the figures of the report."""
 
     requests: int
     planned: int
@@ -169,5 +169,5 @@ def arrival(request_id: str | None) -> int:
 
 
 def due_us(n: int, rps: int) -> int:
-    """Say when arrival n is due after the start, at a constant rate."""
+    """Compute when arrival n is due after the start, at a constant rate."""
     return n * 1_000_000 // rps

@@ -61,7 +61,7 @@ def measure(build: Build, repeats: int, patience_secs: float, *, quick: bool) ->
 
 
 def recorded(build: Build, folder: Path) -> tuple[list[synthetic_log.Stored], str]:
-    """Run once for real; what is in its log, and its id."""
+    """Run once for real; returns the messages of its log, and its id."""
     results = folder / "results.json"
     with Oracle(built_binary(), folder / "oracle.jsonl") as oracle:
         argv = build.command(
@@ -117,7 +117,7 @@ def table(
 
 
 def promise(what: str, times_ms: list[float], limit_ms: int) -> str:
-    """Say whether a promise was kept."""
+    """Write whether a promise was kept."""
     kept = "kept" if max(times_ms) <= limit_ms else "NOT kept"
     middle, worst = median(times_ms), max(times_ms)
     return (

@@ -43,7 +43,7 @@ COLUMNS = ("round", "command", "CPU busy before", "first, s", "MiB", "again, s",
 
 
 class Cost(NamedTuple):
-    """What one command took."""
+    """Time and memory of one command."""
 
     secs: float
     mib: float
@@ -99,7 +99,7 @@ def stored(
     run: str,
     lengths: dict[str, int],
 ) -> int:
-    """Write runs into the log of a directory; how many bytes their deltas have."""
+    """Write runs into the log of a directory; returns the bytes of their deltas."""
     empty, server = user / "empty", user / "server"
     (empty / "store").mkdir(parents=True)
     size = 0

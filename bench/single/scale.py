@@ -225,7 +225,7 @@ def _largest(found: dict[Crowd, list[Figures]]) -> list[Crowd]:
 
 
 def _sync_ms(folder: Path) -> float:
-    """Measure how long the disk takes to sync what a delta has."""
+    """Measure how long the disk takes to sync the bytes of a delta."""
     took = []
     with (folder / "sync").open("wb", buffering=0) as file:
         for _ in range(SYNCS):
@@ -321,7 +321,7 @@ def _read(process: Process) -> None:
 
 
 def _url(folder: Path, server: Process) -> str:
-    """Read where the server listens, as soon as it says so."""
+    """Read the address of the server, as soon as its ports file has it."""
     give_up = time.monotonic() + PATIENCE_SECS
     while server.popen.poll() is None and time.monotonic() < give_up:
         for file in folder.glob("*.ports"):

@@ -37,7 +37,7 @@ MARKS = (
     ("ready", "ready"),
     ("start decided", "start scheduled"),
 )
-"""What is shown of the story of a run, and how its lines are recognised."""
+"""Events of the story of a run that are shown, and the text by which their lines are found."""
 
 
 def measure(build: Build, repeats: int, patience_secs: float) -> list[str]:

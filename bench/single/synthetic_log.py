@@ -37,12 +37,12 @@ class Stored:
 
     @property
     def kind(self) -> str:
-        """What it is about: req, ctl, evt or delta."""
+        """Its kind in the subject: req, ctl, evt or delta."""
         return self.subject.split(".")[4]
 
 
 def read(url: str) -> list[Stored]:
-    """Everything in the two streams of a server."""
+    """Read all messages in the two streams of a server."""
 
     async def messages() -> list[Stored]:
         connection = await nats.connect(url)
@@ -60,7 +60,7 @@ def read(url: str) -> list[Stored]:
 
 
 def write(url: str, messages: Iterable[Stored]) -> int:
-    """Store messages; how many bytes their deltas have."""
+    """Store messages; returns the bytes of their deltas."""
 
     async def store() -> int:
         connection = await nats.connect(url)
@@ -85,14 +85,14 @@ async def _publish(jetstream: JetStreamContext, subject: str, data: bytes) -> No
 
 
 def named(messages: Iterable[Stored], was: str, run: str) -> Iterator[Stored]:
-    """The same, of another run."""
+    """Yield the messages as those of another run."""
     for message in messages:
         subject = message.subject.replace(f".{was}.", f".{run}.")
         yield Stored(subject, message.envelope)
 
 
 def stretched(messages: list[Stored], secs: int, before: int = 0) -> Iterator[Stored]:
-    """The same run over so many seconds, at the same rate, behind `before` records of LP_CTL."""
+    """Yield the run stretched to `secs`, at the same rate, behind `before` records of LP_CTL."""
     deltas = [message for message in messages if message.kind == "delta"]
     others = [message for message in messages if message.kind != "delta"]
     plan = next(one.envelope["event"]["plan"] for one in others if one.kind == "req")
@@ -117,7 +117,7 @@ def stretched(messages: list[Stored], secs: int, before: int = 0) -> Iterator[St
 def _events(
     others: list[Stored], secs: int, before: int, totals: dict[str, Any]
 ) -> Iterator[Stored]:
-    """What is not a delta, of a run of so many seconds with these totals."""
+    """Yield the events other than deltas, changed to those of a run of `secs` with these totals."""
     decided = 0
     for place, message in enumerate(others, before + 1):
         envelope = deepcopy(message.envelope)
@@ -138,7 +138,7 @@ def _events(
 
 
 def _repeated(deltas: list[Stored]) -> Iterator[Stored]:
-    """The deltas of one tick, over and over."""
+    """Repeat the deltas of one tick without end."""
     whole = [one for one in deltas if _is_of_one_tick(one.envelope["event"])]
     return cycle(whole)
 

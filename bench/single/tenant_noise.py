@@ -187,7 +187,7 @@ class Bench:
         return found
 
     def start(self, caller: Caller, plan: dict[str, Any]) -> str:
-        """Start a run on both agents, once a flood before it is forgotten."""
+        """Start a run on both agents, once the limit admits a request after an earlier flood."""
         status, answer = http.HTTPStatus.TOO_MANY_REQUESTS, None
         while status == http.HTTPStatus.TOO_MANY_REQUESTS:
             time.sleep(QUIET_SECS)
@@ -287,7 +287,7 @@ def questions(bench: Bench, caller: Caller, run: str) -> list[float]:
 
 
 class NoNoise:
-    """What B has beside it when it is alone."""
+    """Takes the place of tenant A in a run of B alone."""
 
     asked_per_sec = 0.0
     limited = 0
@@ -343,10 +343,10 @@ class Noise(NoNoise):
 
 
 def flood(caller: Caller, requests: list[tuple[str, str]], ended: Event, sent: Connection) -> None:
-    """Send requests, each at its time, or at once if that is over, until the end.
+    """Send requests until the end, each at its time, or at once if it is late.
 
-    A process of its own, at idle priority for the reason above. It sends back how many requests
-    there were a second, and how many were above the limit.
+    Runs in a process of its own, at idle priority for the reason above. Sends back the number of
+    requests per second, and how many were above the limit.
     """
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     numbers, limited = itertools.count(), itertools.count()

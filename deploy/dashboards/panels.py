@@ -63,7 +63,7 @@ ROWS_STAT, ROWS_CHART = 4, 8
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query and what its series are called; labels in braces."""
+    """One query and the name of its series, with labels in braces."""
 
     expression: str
     legend: str = ""

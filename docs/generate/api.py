@@ -24,7 +24,7 @@ authenticate, and a run from request to report. The machine-readable description
 PREFIX = "#/components/schemas/"
 ERROR_FROM = 400
 LARGEST = 1 << 53
-"""A maximum from here on is that of a type, and limits nothing."""
+"""A maximum from here on is that of the integer type, and is not shown as a limit."""
 
 
 def api_page() -> str:

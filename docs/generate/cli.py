@@ -31,7 +31,7 @@ GATEWAY = (
     "[use the gateway](../howto/fleet/use-the-gateway.md)."
 )
 SHARED = "run"
-"""The command whose flags others have, too."""
+"""The command whose flags other commands share."""
 
 
 def cli_page() -> str:
@@ -109,7 +109,7 @@ def _group(one: Argument) -> Group:
 
 
 def _identity(one: Argument) -> tuple[object, ...]:
-    """Return what two flags have in common that mean the same."""
+    """Return a value that is equal for flags with the same meaning."""
     return (one.name, one.parameter.metavar, one.parameter.help, one.show_default)
 
 
@@ -141,7 +141,7 @@ def _usage(
 
 
 def native_help(name: str) -> str:
-    """Return what a command of the native module prints, at the width of a page."""
+    """Return the help of a command of the native module, at the width of a page."""
     done = subprocess.run(
         [sys.executable, "-m", "loadpilot", name, "--help"],
         env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},

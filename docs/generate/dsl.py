@@ -1,7 +1,7 @@
 """``docs/reference/dsl.md``: what scenario files and programs import, from signatures and comments.
 
-The modules are parsed, not imported: the types of fields have their explanation below them, which
-only the text of a module has.
+The modules are parsed, not imported: the text below a field that explains it is in the source of a
+module only.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
     },
 }
-"""What the page has, by section and module."""
+"""Names on the page, by section and module."""
 AS_INSTANCE = {"Rand": "rand"}
-"""Classes of which users import the one instance."""
+"""Classes whose only instance users import, with the name of that instance."""
 WIDTH = 88
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

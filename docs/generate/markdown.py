@@ -32,7 +32,7 @@ def anchor(heading: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Write the words of a help text or comment; what is in backticks stays code."""
+    """Escape a help text or comment; text in backticks stays code."""
     parts = text.split("`")
     parts[::2] = [re.sub(r"([<*])", r"\\\1", part) for part in parts[::2]]
     return "`".join(parts)
