@@ -44,7 +44,7 @@ def supervisor() -> int:
 
 
 def _called(arguments: Sequence[str] | None) -> tuple[list[str], str | None]:
-    """Return the arguments, and the commit for ``--version``: git is asked for that only."""
+    """Return the arguments, and the commit for ``--version``: git runs for that flag only."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if {"--version", "-V"}.isdisjoint(words):
         return words, None

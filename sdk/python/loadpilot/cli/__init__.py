@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Let a standard stream that the caller closed be the null device: no file gets its number."""
+    """Open the null device for closed standard streams, so that no file gets their number."""
     modes = {"stdin": os.O_RDONLY, "stdout": os.O_WRONLY, "stderr": os.O_WRONLY}
     for number, (name, mode) in enumerate(modes.items()):
         if getattr(sys, name) is not None:

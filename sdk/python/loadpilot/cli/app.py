@@ -78,7 +78,7 @@ PROJECT = Group("Project", sort_key=5)
 
 
 def build_text() -> str:
-    """Write what ``--version`` says."""
+    """Write the text of ``--version``."""
     from ..local.build import build_text as text
 
     return text()

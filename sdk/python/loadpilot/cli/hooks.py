@@ -56,7 +56,7 @@ _stuck: list[str] = []
 
 
 class HookFailed(Exception):
-    """A hook before the run failed, for the reason in the message; the run is not asked for."""
+    """A hook before the run failed, for the reason in the message; the run is not requested."""
 
 
 class RequestedRun(NamedTuple):
@@ -109,7 +109,7 @@ def is_stuck() -> bool:
 
 
 def drop_row_files(cls: type, planned: Sequence[dict[str, Any]]) -> None:
-    """Let rows of files be errors when they are taken: a teardown's bundle has no such file."""
+    """Make rows of files raise when a hook takes one: a teardown's bundle has no such file."""
     feeds = feeds_of(cls)
     for feed in planned:
         if "file" in feed:

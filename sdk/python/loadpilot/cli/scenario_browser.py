@@ -60,7 +60,7 @@ class ScenarioBrowser(App[Choice]):
     def __init__(
         self, files: Sequence[ScenarioFile], *, asks_scenario: bool, asks_target: bool
     ) -> None:
-        """Take the files, and what is still to be asked for."""
+        """Take the files, and the questions that are still open."""
         super().__init__()
         self._files = {one.file: one for one in files}
         self._asks_scenario = asks_scenario

@@ -110,7 +110,7 @@ def in_script(cls: type, names: Iterable[str], sources: Sources) -> Iterator[Jso
 
 
 def _constant(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    """Return the value of an expression of globals, with None for what only the run knows."""
+    """Return the value of an expression of globals, with None for values known in the run only."""
     match node:
         case ast.Constant(value=value):
             return value
@@ -185,7 +185,7 @@ def _dicts(code: Any) -> Iterator[dict[str, Any]]:
 
 
 def _text(path: Any) -> str:
-    """Return a path in code, with x for what only the run knows."""
+    """Return a path in code, with x for parts that are known in the run only."""
     match path:
         case {"literal": {"text": str(text)}}:
             return text
@@ -196,7 +196,7 @@ def _text(path: Any) -> str:
 
 
 def _value(code: Any) -> Any:
-    """Return the value of an expression, with None for what only the run knows."""
+    """Return the value of an expression, with None for values that are known in the run only."""
     match code:
         case {"literal": value}:
             return _value(value)

@@ -1,6 +1,6 @@
 """Makes the plan that compares two targets of the plan for one.
 
-What cannot be compared is refused here, before anything starts.
+Plans that cannot be compared are refused here, before anything starts.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Compiled:
     """Settings that the scenario makes and no flag replaces, as text, each with its line."""
 
     def beside(self) -> dict[str, bytes | Path]:
-        """Return what the object store holds for the plan, by SHA-256 in hex."""
+        """Return the objects that the object store holds for the plan, by SHA-256 in hex."""
         beside: dict[str, bytes | Path] = dict(self.bodies)
         for file in row_files(self.plan):
             content = file["content"]
@@ -344,7 +344,7 @@ def hold(plan: dict[str, Any], settings: Settings, gated: Measurable) -> None:
 
 
 def measurable(cls: type, *, runs_in_python: bool) -> Measurable:
-    """List what gates of a scenario can name."""
+    """List the subjects that gates of a scenario can name."""
     names = task_names(cls)
     checked = [name for name in names if _has_check(cls, name)]
     return Measurable(names, checked, runs_in_python)

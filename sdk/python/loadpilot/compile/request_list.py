@@ -35,7 +35,7 @@ FEED = "targets"
 
 @dataclass(frozen=True, slots=True)
 class ListedScenario:
-    """What a list of requests is run as."""
+    """The scenario that a list of requests is run as."""
 
     name: str
     """Name of scenario and task."""
@@ -59,7 +59,7 @@ def compile_list(
     if survey.count > 1:
         rows = _rows(requests, targets, scenario)
     else:
-        # Its step is all of it.
+        # One request is its step alone, without a row.
         list(requests.rows(targets))
     task = {"name": scenario.name, "weight": 1, "steps": requests.steps}
     tasks = Tasks(Sources(), requests.secrets, requests.bodies, [task])

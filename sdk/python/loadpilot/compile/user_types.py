@@ -1,7 +1,7 @@
 """Builds the plan of a mix: several scenarios that run together as user types.
 
-Settings of the load are those of the whole run, whichever scenario makes them; think times and
-gates are of the type. What a mix cannot do yet is refused here, before anything starts.
+Settings of the load apply to the whole run, whichever scenario sets them. Think times and gates
+apply to the type. Features that a mix does not support are refused here, before anything starts.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _part(one: UserType, settings: Settings, secrets: Secrets, before: Sequence[
 
 
 def _unsupported(part: Part) -> list[Problem]:
-    """List what the scenario has that a mix cannot do."""
+    """List the features of a scenario that a mix does not support."""
     hooks = submitter_hooks_of(part.type.loaded, part.type.cls, part.settings, part.type.at)
     if hooks is None:
         return []
@@ -198,7 +198,7 @@ def _type(part: Part, users: int | None) -> dict[str, Any]:
 
 
 def _gates(parts: Sequence[Part]) -> tuple[list[dict[str, Any]], Measurable]:
-    """Join the gates of the types, each with the name of its type, and what gates can name."""
+    """Join the gates of the types, each with the name of its type, and the names for gates."""
     own: list[dict[str, Any]] = []
     named: list[str] = []
     checked: list[str] = []

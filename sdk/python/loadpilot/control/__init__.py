@@ -1,4 +1,4 @@
-"""Asking for, following and steering runs: shared by the command line and the gateway.
+"""Requesting, following and steering runs: shared by the command line and the gateway.
 
 Imports nothing of ``loadpilot.cli``.
 

@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
     """The flags or the scenario were wrong; nothing was started."""
     INCOMPLETE = 3
     """The run did not end, nothing answered, or its certificate is INVALID; or a setup or the
-    preparation of users failed, and the run was not asked for."""
+    preparation of users failed, and the run was not requested."""
     INFRASTRUCTURE = 4
     """The machine, the local stack or the fleet failed."""
     INTERRUPTED = 130

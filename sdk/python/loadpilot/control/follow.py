@@ -111,7 +111,7 @@ class Follower:
             if change is not None:
                 if self._is_over(json.loads(change)):
                     return Followed.OVER
-            # Only after all that has come: the answer of the coordinator may be there.
+            # Checked only when no change waits: the coordinator's answer may be among the changes.
             elif self._halt_by is not None and monotonic() > self._halt_by:
                 self._halt("no coordinator answers: agents stop without one")
             view.refresh()
@@ -168,7 +168,7 @@ class Follower:
         return False
 
     def _stop_on_breach(self, gates: list[ThresholdResult]) -> None:
-        """Stop the run, once, if one of its gates failed that may."""
+        """Stop the run, once, if a gate failed that may stop it."""
         for gate in gates:
             delay_secs, actual = self._aborts.get(gate["key"]), gate["actual"]
             # Without a figure there is nothing to judge yet.

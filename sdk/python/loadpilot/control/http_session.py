@@ -1,7 +1,7 @@
 """A run that a coordinator takes over HTTP, owned as long as this command reads the answer.
 
 Secrets travel in the body of one request, over TLS or on loopback only. Must never show a token,
-nor follow any run but the one that it asked for.
+nor follow any run but the one that it requested.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LINES_MAX = 256
 
 
 class HttpSession:
-    """One run at a coordinator over HTTP, and what the command asks about it."""
+    """One run at a coordinator over HTTP, and the requests about it."""
 
     judges: ClassVar[bool] = False
 
@@ -88,7 +88,7 @@ class HttpSession:
         gates: bool = False,  # noqa: ARG002
         hold: bool = False,  # noqa: ARG002
     ) -> HttpWatch:
-        """Return the stream of the run that this session asked for; raises Fault for others.
+        """Return the stream of the run that this session requested; raises Fault for others.
 
         The coordinator sends a snapshot a second, and no gates.
         """
@@ -102,7 +102,7 @@ class HttpSession:
         by: str,  # noqa: ARG002  (the coordinator names the author)
         breach: tuple[str, float, float] | None = None,
     ) -> None:
-        """Ask for a stop."""
+        """Request a stop."""
         if breach is not None:
             raise _native.Fault(f"{self._api.place}: it takes no gate as a reason to stop")
         self.ask("POST", f"/run/{run}/stop")
@@ -116,7 +116,7 @@ class HttpSession:
         return self.ask("GET", f"/run/{run}/report").decode()
 
     def parts(self, run: str) -> str:
-        """Make what a comparison needs of the report alone: over HTTP there is no log."""
+        """Build the parts for a comparison from the report alone: over HTTP there is no log."""
         return _native.parts_of_report(self.report(run))
 
     def read(self, run: str) -> None:
@@ -131,7 +131,7 @@ class HttpSession:
         raise _native.Fault(f"the calls of {run} are not available at {self._api.place}")
 
     def ledger(self, run: str, claimant: str) -> HttpLedger:
-        """Open what a run owes, for a command of this name."""
+        """Open the teardown record of a run, for the command with this claimant id."""
         return HttpLedger(self, run, claimant)
 
     def keep_beating(self, beats: Beats) -> None:

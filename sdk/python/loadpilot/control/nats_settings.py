@@ -34,13 +34,13 @@ OTHER_CONNECTIONS = 2
 INSECURE_VARIABLE = "NATS_INSECURE"
 NO_SERVER = "needs a fleet, and no fleet is named; add --nats-url URL"
 HEARD_BY_OPERATOR = "agents of a shared fleet answer to its operator, by --tenant of the fleet"
-"""Why a tenant may hear no agent: heartbeats are on the subjects of the fleet's own tenant."""
+"""Why a tenant may receive no heartbeat: those are on the subjects of the fleet's own tenant."""
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFlags:
-    """The flags of a NATS server, unread; :mod:`loadpilot.cli.flags.server_flags` explains them."""
+    """The flags of a NATS server, unparsed; :mod:`loadpilot.cli.flags.server_flags` has help."""
 
     nats_url: str | None = None
     nats_token: str | None = None
@@ -76,7 +76,7 @@ class Server:
     api_prefix: str | None = None
     """Prefix of the JetStream API, instead of a domain."""
     connections: int | None = None
-    """Number of connections that the account allows, which no server tells; None: no limit."""
+    """Number of connections that the account allows, which no server reports; None: no limit."""
 
     @property
     def place(self) -> str:
@@ -85,7 +85,7 @@ class Server:
         return shown if self.tenant == TENANT_DEFAULT else f"{shown}, tenant {self.tenant}"
 
     def join(self) -> _native.Session:
-        """Connect to ask for runs; raises Fault when no coordinator listens, Refused."""
+        """Connect to request runs; raises Fault when no coordinator listens, Refused."""
         return _native.Session.join(self)
 
     def visit(self) -> _native.Session:
@@ -156,7 +156,7 @@ class _Login:
 
 
 def _login(flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]) -> _Login:
-    """Read how the user authenticates. A flag goes before all of the environment."""
+    """Read how the user authenticates. A flag takes precedence over all of the environment."""
     given = {
         "--nats-token": flags.nats_token,
         "--nats-token-file": flags.nats_token_file,
@@ -205,7 +205,7 @@ def _cacert(flags: ServerFlags, environ: Mapping[str, str], problems: list[Probl
 def _certificate(
     flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]
 ) -> tuple[Path | None, Path | None]:
-    """Read certificate and key that the server asks for; one is nothing without the other."""
+    """Read certificate and key that the server requires; each needs the other."""
     read: list[Path | None] = []
     for value, name, variable, must in (
         (flags.nats_cert, "--nats-cert", CERT_VARIABLE, "must be a file of certificates in PEM"),
@@ -242,7 +242,7 @@ def _api_prefix(
 def _connections(
     flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]
 ) -> int | None:
-    """Read how many connections the account allows; empty: the user does not tell."""
+    """Read how many connections the account allows; None: not stated."""
     place = CONNECTIONS_VARIABLE if flags.nats_connections is None else "--nats-connections"
     text = flags.nats_connections or environ.get(CONNECTIONS_VARIABLE) or None
     if text is None:

@@ -65,7 +65,7 @@ class Session(Protocol):
         bodies: dict[str, bytes | Path],
         run: str | None,
     ) -> str:
-        """Ask for a run and keep it alive until closed; returns its id. Raises Refused, Fault."""
+        """Request a run and keep it alive until closed; returns its id. Raises Refused, Fault."""
 
     def watch(
         self, run: str, interval_secs: float = 1.0, *, gates: bool = False, hold: bool = False
@@ -77,7 +77,7 @@ class Session(Protocol):
         """
 
     def stop(self, run: str, by: str, breach: tuple[str, float, float] | None = None) -> None:
-        """Ask for a stop: calls in flight finish.
+        """Request a stop: calls in flight finish.
 
         ``breach`` is the key, the limit and the figure of the gate that is the reason.
         """
@@ -89,7 +89,7 @@ class Session(Protocol):
         """Read the report, as JSON."""
 
     def parts(self, run: str) -> str:
-        """Read what a comparison needs of a run, as JSON."""
+        """Read the parts of a run for a comparison, as JSON."""
 
     def read(self, run: str) -> _native.Reading | None:
         """Read and index the log of a run; None where only reports are known. Raises Fault."""

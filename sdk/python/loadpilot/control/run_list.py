@@ -48,7 +48,7 @@ class PastRun:
     log: Log
     facts: dict[str, Any]
     has_stack: bool = True
-    """What the function of this name returned when the runs were read."""
+    """Result of the function of this name, at the time when the runs were read."""
 
     @property
     def run(self) -> str:

@@ -108,7 +108,7 @@ def write_product(text: str, stream: TextIO | None = None) -> None:
 
 
 def write_result(text: str, stream: TextIO | None = None) -> None:
-    """Write what a run came to; a reader that is gone changes nothing in files and exit code."""
+    """Write the result of a run; a reader that is gone changes nothing in files and exit code."""
     try:
         write_product(text, stream)
     except BrokenPipeError:
@@ -116,7 +116,7 @@ def write_result(text: str, stream: TextIO | None = None) -> None:
 
 
 def drop_output(stream: TextIO) -> None:
-    """Discard what a stream holds and gets from now on: the reader of its pipe is gone."""
+    """Discard the buffered and later text of a stream: the reader of its pipe is gone."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, stream.fileno())
     os.close(null)

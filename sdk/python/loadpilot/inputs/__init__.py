@@ -1,1 +1,1 @@
-"""What a scenario receives from outside: parameters, rows of feeds, files, random values, units."""
+"""Inputs of a scenario: parameters, rows of feeds, files, random values, units."""

@@ -1,4 +1,4 @@
-"""The process of a command that a Python program runs: arguments and life come by standard input.
+"""The process of a command that a Python program runs. It reads its arguments from standard input.
 
 Arguments are not on the command line, where other users could read them. The command ends when
 standard input closes, that is with the program, however that ends.
@@ -19,11 +19,11 @@ from ..control.signals import NOW
 STDIN = 0
 CHUNK_BYTES = 65_536
 AGAIN_SECS = 5.0
-"""Time for the command to obey a signal, until it gets the next one."""
+"""Time for the command to obey a signal before it gets the next one."""
 
 
 def main() -> int:
-    """Run the command that the program asks for; returns its exit code."""
+    """Run the command that the program requests; returns its exit code."""
     request = json.loads(_line())
     sys.path[:] = request["path"]
     threading.Thread(target=_end_with_program, daemon=True).start()
@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def _line() -> bytes:
-    """Read the only line of standard input; what a daemon thread reads must not be buffered."""
+    """Read the only line of standard input, unbuffered: a daemon thread reads the rest."""
     line = b""
     while not line.endswith(b"\n"):
         chunk = os.read(STDIN, CHUNK_BYTES)
@@ -42,7 +42,7 @@ def _line() -> bytes:
 
 
 def _end_with_program() -> None:
-    """Stop the run when the program is gone, as SIGTERM does, in the end without a report."""
+    """Stop the run by SIGTERM when the program is gone, at last without a report."""
     while os.read(STDIN, CHUNK_BYTES):
         pass
     for _ in range(NOW):

@@ -89,7 +89,7 @@ def execute(arguments: Sequence[str], tell: Callable[[str], object] | None) -> E
 
 
 def _environ() -> dict[str, str]:
-    """The environment, without the sign of a workflow: the program reports, not the command."""
+    """The environment without the variable of a GitHub workflow: the program reports there."""
     return {name: value for name, value in os.environ.items() if name != "GITHUB_ACTIONS"}
 
 

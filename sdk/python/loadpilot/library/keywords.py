@@ -15,11 +15,11 @@ from typing import get_origin
 from ..problem import nearest, shown
 
 LEFT_OUT = frozenset({"detach", "dry_run", "json", "output", "quiet", "verbose"})
-"""Flags of what a command prints, and of a command that leaves before the run is over."""
+"""Flags of the output of a command, and of a command that ends before the run is over."""
 RENAMED = {"threshold": "thresholds", "tag": "tags"}
-"""Flags that are given one by one, and together in ``@scenario(…)`` and here."""
+"""Flags that are repeated on the command line; a keyword has all values, as in ``@scenario(…)``."""
 STAGES = {"DURATION:RATE,...": "rate", "DURATION:USERS,...": "number of users"}
-"""Types of flags that take stages, and what a stage moves to."""
+"""Types of flags that take stages, and the quantity that a stage moves to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,8 +154,8 @@ def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
 def _restore(name: str, value: object, picked: list[Statement]) -> None:
     """Repeat the statement that made the value of a name, if a later one would replace it.
 
-    A kernel names a cell by its text: a cell that is edited back to an earlier text keeps the place
-    of that, before the cells which it has replaced.
+    A kernel names a cell by its text. A cell that is edited back to an earlier text therefore has
+    the position of that earlier text, before the cells that it has replaced.
     """
     binding = [one for one in picked if name in one.bound]
     if binding and _has_made(binding[-1], value) is False:
@@ -165,7 +165,7 @@ def _restore(name: str, value: object, picked: list[Statement]) -> None:
 
 
 def _has_made(statement: Statement, value: object) -> bool | None:
-    """Whether a value is from this statement; None where that cannot be seen."""
+    """Whether a value comes from this statement; None where that cannot be determined."""
     if isinstance(statement.tree, DEFINITIONS):
         file = _made_in(value)
         return None if file is None else file == statement.file

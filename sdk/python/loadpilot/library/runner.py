@@ -87,9 +87,9 @@ def _tell(line: str) -> None:
 
 
 def _fleet(words: list[str]) -> Server | Api | None:
-    """Read which fleet a command asks for its run; None when it runs on this machine.
+    """Read the fleet of a command's run; None when it runs on this machine.
 
-    What is wrong with the words is left to the command to say.
+    Invalid words are ignored here: the command reports them.
     """
     from cyclopts import CycloptsError  # noqa: PLC0415  (only a caller of run needs the flags)
 
@@ -106,7 +106,7 @@ def _fleet(words: list[str]) -> Server | Api | None:
 
 
 def _opener(run: str, place: Server | Api | Path) -> Callable[[], Run]:
-    """Return what opens the log of a run, once."""
+    """Return a function that opens the log of a run, once."""
 
     def opened() -> Run:
         from ..control.coordinator_address import Api  # noqa: PLC0415  (few programs open a log)
@@ -121,7 +121,7 @@ def _opener(run: str, place: Server | Api | Path) -> Callable[[], Run]:
 
 
 def _result(ended: Ended, source: ScenarioSource, place: Server | Api | Path) -> RunResult:
-    """Read the result of the command, or raise what it says."""
+    """Read the result of the command, or raise its error."""
     result = None
     if ended.product.strip() and ended.code in list(ExitCode):
         report = json.loads(ended.product)

@@ -54,7 +54,7 @@ def text_of(runs: list[Parts]) -> str:
 
 
 def unfit(parts: Parts) -> str | None:
-    """Say why a run must not become a baseline; None when it may."""
+    """Return why a run must not become a baseline; None when it may."""
     if parts["ending"] != "completed":
         return "the run did not complete"
     if parts["grade"] == "INVALID":

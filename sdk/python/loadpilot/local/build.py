@@ -1,4 +1,4 @@
-"""What the programs in Python say of their build."""
+"""Version, commit and build profile that the programs in Python print."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .. import _native
 PACKAGE = Path(__file__).parents[1]
 GIT_SECS = 5.0
 DESCRIBE = ("describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
-"""As ``./dev wheel`` names the commit of a wheel."""
+"""Arguments of git, the same as those by which ``./dev wheel`` names the commit of a wheel."""
 
 
 def build_text() -> str:
@@ -21,7 +21,7 @@ def build_text() -> str:
 def commit() -> str | None:
     """Return the commit of the native module, in a checkout that of the Python sources.
 
-    A development build does not hold its commit: it would be compiled again at each of them.
+    A development build does not hold its commit: otherwise each commit would compile it again.
     """
     return _native.COMMIT or checkout_commit(PACKAGE)
 

@@ -1,8 +1,9 @@
-"""A reverse proxy on loopback that records what passes through it, for ``loadpilot record``.
+"""A reverse proxy on loopback that records the exchanges that pass through it.
 
-It sends each request on as it came, but for what names the proxy itself, and notes request and
-response for the scenario: bodies without their content coding, so that secrets in them are found.
-Bodies of responses are passed on piece by piece and not kept.
+It serves ``loadpilot record``. It sends each request on unchanged, except for the parts that name
+the proxy itself, and records request and response for the scenario. Bodies of requests are recorded
+without their content coding, so that secrets in them are found. Bodies of responses are passed on
+piece by piece and not kept.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class RecordingProxy:
         aiohttp = extra("aiohttp", "record")
         from aiohttp import web  # noqa: PLC0415  (an optional package)
 
-        # What the target sends is passed on as it is: its coding, its cookies, its redirects.
+        # Responses are passed on unchanged: their coding, cookies and redirects.
         async with aiohttp.ClientSession(
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),

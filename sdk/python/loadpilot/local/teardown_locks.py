@@ -1,7 +1,7 @@
 """Locks of owed teardowns: a file for each run of this directory, locked by the owing command.
 
-The record of a teardown is in the log. A file only names a run to check; the kernel releases its
-lock with the process, so a locked file shows that the command lives.
+The record of a teardown is in the log. A file only names a run to check. The kernel releases the
+lock when the process ends, so a locked file shows that the command lives.
 """
 
 from __future__ import annotations

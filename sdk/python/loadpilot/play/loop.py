@@ -161,7 +161,7 @@ class LoopUser:
             future.set_exception(error)
 
     def ended(self) -> tuple[BaseException | None] | None:
-        """Return the error of the ended part, or None for no error, in a tuple; None: it runs."""
+        """Return the error of the ended part in a tuple, or (None,); None while the part runs."""
         if self._task is None or not self._task.done():
             return None
         task, self._task = self._task, None

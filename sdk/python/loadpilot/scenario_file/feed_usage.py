@@ -1,7 +1,7 @@
 """The feeds of a scenario, and which of its tasks take their rows.
 
-Which arrival gets which row is fixed before the run, so the tasks that take rows are found in the
-source: a task takes rows if it names the feed, or a method or function of the file that does. A
+The row of each arrival is fixed before the run, so the tasks that take rows are found in the
+source. A task takes rows if it names the feed, or a method or function of the file that names it. A
 local variable of the feed's name and an attribute of another object are not the feed. No code of
 the user is executed.
 """
@@ -31,7 +31,7 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass
 class Mentioned:
-    """What a method or function mentions."""
+    """The names that a method or function mentions."""
 
     names: set[str] = field(default_factory=set)
     """All names and attributes: those of methods and functions are followed."""
@@ -39,7 +39,7 @@ class Mentioned:
     """Names that are not local, and attributes of the user or its class: feeds are among them."""
 
     def add(self, node: ast.AST, classes: set[str], *, is_method: bool) -> None:
-        """Add what a definition mentions; ``classes`` names the user's class and its bases."""
+        """Add the names in a definition; ``classes`` names the user's class and its bases."""
         walked = list(ast.walk(node))
         parameters = [one.arg for one in walked if isinstance(one, ast.arg)]
         users = set(parameters[:1] if is_method else parameters)
@@ -62,7 +62,7 @@ class Mentioned:
 
 
 NamesByFunction = dict[str, Mentioned]
-"""What each method or function mentions."""
+"""The names that each method or function mentions."""
 
 
 def feeds_of(cls: type) -> dict[str, Feed]:

@@ -1,4 +1,4 @@
-"""The scenario files of a directory, and what their syntax trees say of the scenarios.
+"""The scenario files of a directory, and the facts about scenarios in their syntax trees.
 
 A file is code with the rights of its user: here it is parsed. Must never import or execute one, or
 leave the directory.
@@ -96,7 +96,7 @@ def _read(path: Path, directory: Path) -> ScenarioFile | None:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # The command reports where; a broken file of another kind is none of ours.
+        # The command reports the place. A broken file without scenarios is not listed.
         return ScenarioFile(name, []) if b"@scenario" in text else None
     scenarios = list(_scenarios(tree))
     return ScenarioFile(name, scenarios) if scenarios else None

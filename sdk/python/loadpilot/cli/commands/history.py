@@ -58,7 +58,7 @@ FAULTS = (StackFault, _native.Fault, OSError)
 
 
 class UsageError(Exception):
-    """The command cannot be done as written; exit code 2."""
+    """The command cannot be executed as written; exit code 2."""
 
 
 def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> ExitCode:

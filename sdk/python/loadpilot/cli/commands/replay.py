@@ -1,6 +1,6 @@
 """``loadpilot replay``: the live view of a past run again, from its log alone.
 
-What is shown at an instant of the run is the report as of that instant. Must never write to the
+At each instant of the run the view shows the report as of that instant. Must never write to the
 log.
 """
 
@@ -34,7 +34,7 @@ SPEED_RULE = f"must be a number above 0 and at most {SPEED_MAX:g}, such as 10 or
 
 
 class Replayer(Follower):
-    """A follower of what a log holds."""
+    """A follower of a stored run."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ class ResumeOptions:
     trusted: str | None
     """Hash of a bundle that may be executed though it was not submitted from this machine."""
     outs: tuple[Out, ...]
-    """Outputs of the whole run, also of what was before."""
+    """Outputs of the whole run, including the time before the resume."""
 
 
 def resume(
@@ -65,7 +65,7 @@ def resume(
 ) -> ExitCode:
     """Resume a run that is not over: unpause it, or own it and follow it to its end.
 
-    For a run that is over, or was never asked for, the teardown is played if the run owes one; with
+    For a run that is over, or was never requested, the teardown is played if the run owes one; with
     ``teardown``, or over HTTP at ``api``, nothing else is ever done.
     """
     with reporting() as (interruptions, outcome):
@@ -130,7 +130,7 @@ def _play_teardown_over_http(
 
 
 def _go_on(one: PastRun, interruptions: Interruptions, options: ResumeOptions) -> ExitCode:
-    """Start a stack for the run, own it, or unpause it: what it needs."""
+    """Start a stack for the run, own it, or unpause it, as its state requires."""
     if isinstance(one.log, Path) and not is_running(one.log):
         return _on_new_stack(one, one.log, interruptions, options)
     answer = request(one, "resume", interruptions)
@@ -140,7 +140,7 @@ def _go_on(one: PastRun, interruptions: Interruptions, options: ResumeOptions) -
 
 
 def require_unfinished(one: PastRun) -> None:
-    """Raise UsageError for a run that is over, or was never asked for."""
+    """Raise UsageError for a run that is over, or was never requested."""
     if not one.facts["asked"]:
         raise UsageError(f"run {one.run} was set up and never asked for; it cannot be resumed")
     if one.is_over:

@@ -73,7 +73,7 @@ def run(file: str | None, flags: RunFlags, more: Sequence[str] = ()) -> ExitCode
     """Run the command; with JSON for a result, what the scenario prints goes to standard error."""
     with product(flags) as stdout:
         if not file and is_interactive():
-            # A mistake in a flag is named before anything is asked for.
+            # Mistakes in flags are reported before the user is asked for anything.
             _, problems = read(None, flags, current().environ)
             mistakes = [problem for problem in problems if problem.what != MISSING]
             chosen = refuse(mistakes) if mistakes else select(flags)
@@ -91,7 +91,7 @@ def run_prepared(name: str, flags: RunFlags, prepare: Prepare) -> ExitCode:
 
 @contextmanager
 def product(flags: RunFlags) -> Iterator[TextIO]:
-    """Give standard output to the result; what a scenario prints goes elsewhere beside data."""
+    """Yield standard output for the result; beside data a scenario prints to standard error."""
     Notes.are_shown = not flags.quiet
     stdout = sys.stdout
     with redirect_stdout(stdout if flags.output == TEXT else sys.stderr):
@@ -224,7 +224,7 @@ class Run:
             session.close()
 
     def played(self, session: Session, stack: LocalStack | None, log: str) -> ExitCode:
-        """Ask for the run with its hooks, follow it and summarise it."""
+        """Request the run with its hooks, follow it and summarise it."""
         if self.interruptions.any():
             return self.cancelled()
         run = _native.new_run_id()
@@ -264,7 +264,7 @@ class Run:
         session: Session,
         source: tuple[LocalStack | None, str],
     ) -> str:
-        """Ask for the run and follow it to its end; returns its id."""
+        """Request the run and follow it to its end; returns its id."""
         from ...control.follow import Follower
         from ..sinks.live_sinks import live_sinks
 
@@ -296,7 +296,7 @@ class Run:
         return view(PlanInfo.of(self.compiled.plan, judges=session.judges))
 
     def detach(self, session: Session, run: str) -> ExitCode:
-        """Ask for the run, wait until a coordinator takes it, and print its id."""
+        """Request the run, wait until a coordinator takes it, and print its id."""
         compiled = self.compiled
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, compiled.beside(), run)
@@ -315,7 +315,7 @@ class Run:
         return exit_code(None, self.interruptions.first, strict=False, fault=True)
 
     def failed_before(self, failed: Exception) -> ExitCode:
-        """Print why the run was not asked for: a hook before it failed or was interrupted."""
+        """Print why the run was not requested: a hook before it failed or was interrupted."""
         if self.interruptions.any():
             return self.cancelled()
         say(f"error: {safe_lines(str(failed))}")
@@ -340,7 +340,7 @@ class Run:
         return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     def opening(self) -> None:
-        """Print the opening, and what slows the requests of the plan down."""
+        """Print the opening, and a note about settings that slow the requests of the plan down."""
         from ...compile.json_tensors import note_of
 
         note(opening(self.compiled, self.options))
@@ -388,7 +388,7 @@ class Run:
         return end
 
     def result(self, report_json: str, report: Report) -> str:
-        """Write the result in the form that was asked for."""
+        """Write the result in the requested form."""
         from ..output.summary import summary
         from ..output.verdict import head
 
@@ -450,7 +450,7 @@ class Run:
         return True
 
     def cancelled(self) -> ExitCode:
-        """End before the run is asked for."""
+        """End before the run is requested."""
         why = "interrupted before the run was started"
         say(why)
         code = exit_code(None, self.interruptions.first, strict=self.options.strict)

@@ -147,7 +147,7 @@ class FileReader:
         return settings
 
     def _misplaced(self, key: str) -> str | None:
-        """Say why a key cannot stand in a file; None when it can."""
+        """Return why a key cannot be in a file; None when it can."""
         if key in SELECTING:
             return f"selects a configuration, so that none can set it; use --{key}"
         if key in SECRET:

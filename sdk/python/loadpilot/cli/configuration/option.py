@@ -68,13 +68,13 @@ REPLACES: Mapping[str, Sequence[str]] = {
     "quiet": ("verbose",),
     "verbose": ("quiet",),
 }
-"""Options that one makes meaningless: those of a source that it takes precedence over are not
-used. Two of them in one source are a contradiction, which the reader of the flags refuses."""
+"""For each option the options that it makes meaningless. Those in a source of lower precedence are
+ignored. Those in the same source contradict it, and the reader of the flags refuses them."""
 UNSET: Mapping[str, Sequence[str]] = {
     "nats_url": (*SERVER, *COORDINATOR, *JOINING, "detach"),
     "coordinator_url": COORDINATOR,
 }
-"""What an empty address replaces; without a server the run is for this machine."""
+"""Options that an empty address replaces; without a server the run is for this machine."""
 EQUIVALENT: Mapping[str, Sequence[str]] = {
     "NATS_TOKEN": ("creds", "nats_token_file"),
     "NATS_TOKEN_FILE": ("creds", "nats_token_file"),
@@ -150,7 +150,7 @@ class Option:
         return Setting(tuple(token.value for token in tokens), self.flag)
 
     def replace(self, texts: Iterable[str], place: str) -> None:
-        """Let the option have this value, as if it were written on the command line."""
+        """Set this value, as if it were written on the command line."""
         keyword = None if self.key == FILE else self.flag
         if self.kind is Kind.SWITCH:
             on = [text == "true" for text in texts]
@@ -160,7 +160,7 @@ class Option:
         self.argument.tokens = tokens
 
     def merged(self, higher: tuple[str, ...], lower: tuple[str, ...]) -> tuple[str, ...]:
-        """Add what a source says to what those say that take precedence over it.
+        """Merge the values of one source with those of the sources of higher precedence.
 
         Only pairs are merged, by their names. Gates of two sources may have the same key: the last
         counts.

@@ -1,7 +1,7 @@
 """The order of the sources of an option, as a configuration of cyclopts.
 
 Flag, environment, ``.env``, ``--config FILE``, ``loadpilot.toml`` or ``[tool.loadpilot]``; in a
-file, the profile before the rest. What comes after is the scenario's, then the default.
+file, the profile before the rest. After these come the scenario's own setting and the default.
 """
 
 from __future__ import annotations
@@ -104,7 +104,10 @@ class Reader:
         return [self._below_environment(one) for file in files for one in _of_file(file, name)]
 
     def _below_environment(self, settings: Layer) -> Layer:
-        """Leave out of a source what variables with names of their own take precedence over."""
+        """Drop from a file the options for which the environment has a variable such as NATS_TOKEN.
+
+        Parameters that the environment sets are dropped, too.
+        """
         for variable, keys in EQUIVALENT.items():
             if self.environ.get(variable):
                 settings = {key: one for key, one in settings.items() if key not in keys}
@@ -140,7 +143,7 @@ def apply(
     known: Mapping[str, Option],
     sources: Sources,
 ) -> None:
-    """Set each option from the first layer that has it, but for those that another replaces."""
+    """Set each option from the first layer that has it, except where another option replaces it."""
     others = {key for key in OF_ATTACK if key not in options}
     layers = [{key: one for key, one in layer.items() if key not in others} for layer in layers]
     found, sources.unused = by_option(layers)
@@ -157,7 +160,7 @@ def apply(
 
 
 def by_option(layers: list[Layer]) -> tuple[dict[str, list[Setting]], list[tuple[str, str]]]:
-    """Collect what each option is set to, the first to take precedence first.
+    """Collect the settings of each option, the highest precedence first.
 
     The second result has the places of settings that another option replaces, with its place.
     """

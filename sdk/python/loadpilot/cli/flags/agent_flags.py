@@ -1,4 +1,4 @@
-"""Number of agents that a run asks for, and timeout of the wait for them."""
+"""Number of agents that a run requests, and timeout of the wait for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEED = re.compile(r"[A-Za-z0-9._-]{1,63}=[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class AgentFlags:
-    """The flags of agents that the run does not start itself, unread."""
+    """The flags of agents that the run does not start itself, unparsed."""
 
     external_agents: Annotated[
         str | None,
@@ -69,7 +69,7 @@ class AgentFlags:
 
 @dataclass(frozen=True, slots=True)
 class RequestedAgents:
-    """The agents that a run asks for."""
+    """The agents that a run requests."""
 
     want: int
     least: int

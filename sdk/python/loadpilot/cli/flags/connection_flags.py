@@ -14,7 +14,7 @@ MACHINE_CERTIFICATES = "those of this machine"
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFlags(connections.ConnectionFlags):
-    """The flags of the target's connections, unread; each replaces a setting of the scenario."""
+    """The flags of the target's connections, unparsed; each replaces a setting of the scenario."""
 
     http: Annotated[
         str | None,

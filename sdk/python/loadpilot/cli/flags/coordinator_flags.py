@@ -25,7 +25,7 @@ LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 @dataclass(frozen=True, slots=True)
 class ApiFlags:
-    """The flags of a coordinator that is reached over HTTP, unread."""
+    """The flags of a coordinator that is reached over HTTP, unparsed."""
 
     coordinator_url: Annotated[
         str | None,

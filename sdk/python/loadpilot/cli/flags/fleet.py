@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FleetFlags:
-    """The flags of a fleet, unread."""
+    """The flags of a fleet, unparsed."""
 
     server: Annotated[ServerFlags, Parameter(name="*")] = field(default_factory=ServerFlags)
     api: Annotated[ApiFlags, Parameter(name="*")] = field(default_factory=ApiFlags)
@@ -45,12 +45,12 @@ class FleetFlags:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """A fleet, and how many of its agents a run asks for."""
+    """A fleet, and the number of its agents that a run requests."""
 
     server: Server | Api
     agents: RequestedAgents
     detach: bool = False
-    """Whether the command leaves once the run is asked for."""
+    """Whether the command ends once the run is requested."""
 
 
 def read_place(

@@ -23,7 +23,7 @@ PORT_MAX = 65_535
 
 @dataclass(frozen=True, slots=True)
 class ListenFlags:
-    """The flags that open a local stack to other machines, unread."""
+    """The flags that open a local stack to other machines, unparsed."""
 
     listen: Annotated[
         str | None,

@@ -50,7 +50,7 @@ class Options:
     local_agents: int
     """Number of agents that are started for this run."""
     agents: RequestedAgents
-    """All agents that the run asks for, local ones included."""
+    """All agents that the run requests, local ones included."""
     fleet: Fleet | None
     """Fleet of the agents; None for a stack that is started here."""
     listen: Listen | None
@@ -84,7 +84,7 @@ class Options:
     more_files: tuple[Path, ...] = ()
     """Files of further scenarios that run together with those of the first."""
     shares: Mapping[str, str] = field(default_factory=dict)
-    """Shares of scenarios that run together, by name, unread."""
+    """Shares of scenarios that run together, by name, unparsed."""
     sides: Sides | None = None
     """The two targets that are compared; None for a run alone."""
     search: SearchOptions | None = None
@@ -291,7 +291,7 @@ def _not_when_detached(flags: RunFlags) -> list[Problem]:
 
 
 def _debug_requests(flags: RunFlags, problems: list[Problem]) -> int:
-    """Read of how many arrivals the exchanges are written out."""
+    """Read the number of arrivals whose exchanges are written out."""
     if flags.debug_requests is None:
         return 0
     return parse_int("--debug-requests", flags.debug_requests, 0, DEBUG_REQUESTS_MAX, problems)

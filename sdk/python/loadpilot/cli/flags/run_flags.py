@@ -47,7 +47,7 @@ SCENARIO_DEFAULT = "the scenario's"
 
 @dataclass(frozen=True, slots=True)
 class RunFlags:
-    """What was written on the command line or configured, unread."""
+    """The flags as they were written on the command line or configured, unparsed."""
 
     target: Annotated[
         tuple[str, ...],

@@ -13,7 +13,7 @@ from .declaration import FLEET, flag
 
 @dataclass(frozen=True, slots=True)
 class ServerFlags(nats_settings.ServerFlags):
-    """The flags of a NATS server, unread; without --nats-url the command stays on this machine."""
+    """The flags of a NATS server, unparsed; without --nats-url the command uses this machine."""
 
     nats_url: Annotated[
         str | None,

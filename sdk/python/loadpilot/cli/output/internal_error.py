@@ -1,6 +1,6 @@
 """Unexpected exceptions: one line for the user, the trace in a file.
 
-A trace must never be printed: it belongs into a bug report, and the line names its file.
+A trace must never be printed: it belongs in a bug report, and the line names its file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The live view of a run on standard error: figures of now, labelled as live, beside the totals.
+"""The live view of a run on standard error: current figures, labelled as live, beside the totals.
 
 Live figures are for watching. Gates and the summary use the closed view of the report, so nothing
 here may look like a result.

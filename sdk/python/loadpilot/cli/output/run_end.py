@@ -45,7 +45,7 @@ class Case:
     name: str
     kind: Kind
     text: str
-    """What was found, as lines; foreign text in it is escaped."""
+    """The findings, as lines; text of users and targets is escaped."""
 
 
 @dataclass(frozen=True, slots=True)

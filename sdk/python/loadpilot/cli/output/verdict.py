@@ -1,4 +1,4 @@
-"""What decides about a run, as lines: verdict, certificate, ending and gates.
+"""The judgement of a run as lines: verdict, certificate, ending and gates.
 
 Pure functions from the report to text; text of users and targets is escaped. A judgement is the
 same for one of many runs, on one line.
@@ -107,7 +107,7 @@ def labelled(label: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What became of one run."""
+    """The judgement of one run."""
 
     run: str
     scenario: str
@@ -116,7 +116,7 @@ class Judgement:
     code: ExitCode = ExitCode.INCOMPLETE
     verdict: str = NOT_JUDGED
     answer: dict[str, Any] | None = None
-    """What the engine answered; None for a run that did not end."""
+    """The engine's answer; None for a run that did not end."""
 
     @classmethod
     def of(cls, facts: dict[str, Any], report: Report, answer: dict[str, Any]) -> Self:

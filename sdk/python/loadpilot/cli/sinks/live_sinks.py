@@ -37,7 +37,7 @@ class Sink(Protocol):
     label: str
 
     def take(self, live_run: LiveRun) -> None:
-        """Hand on what is new; never waits."""
+        """Hand on new figures; never waits."""
 
     def finish(self, live_run: LiveRun | None) -> None:
         """Hand on the rest; None when the end of the log cannot be read. Never waits."""
@@ -46,10 +46,10 @@ class Sink(Protocol):
         """Wait until all is taken."""
 
     def trouble(self) -> str | None:
-        """Say what was wrong and how much is missing; None when nothing is."""
+        """Return what was wrong and how much is missing; None when nothing is missing."""
 
     def summary(self) -> str:
-        """Say how much was taken; empty where the end of the command says it."""
+        """Return how much was taken; empty where the end of the command prints it."""
 
 
 def open_sink(out: Out, run: str, stdout: TextIO) -> Sink:

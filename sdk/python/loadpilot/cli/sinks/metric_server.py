@@ -149,7 +149,7 @@ class MetricServer:
         self._has_last = False
         """Whether the log was read to its end; a run that never started has no figures."""
         self._why: str | None = None
-        """Why it did not take the last message that it did not take."""
+        """Why the server did not take a message, for the newest such message."""
 
     def take(self, live_run: LiveRun) -> None:
         """Send the figures as of now, unless the last ones are newer than PUSH_SECS."""
@@ -163,7 +163,7 @@ class MetricServer:
             self._worker.offer(lambda: self._send(body, points))
 
     def finish(self, live_run: LiveRun | None) -> None:
-        """Send the figures of the whole run next: what waits has the counts of before."""
+        """Send the figures of the whole run next: messages that wait have older counts."""
         self._is_closing.set()
         self._worker.drop()
         message = None if live_run is None else self._message(live_run)
@@ -178,7 +178,7 @@ class MetricServer:
             self._why = self._why or "it took too long to respond"
 
     def trouble(self) -> str | None:
-        """Say what was wrong and how many points are missing; None when none is."""
+        """Return what was wrong and how many points are missing; None when none is."""
         missed = self._offered - self._taken
         if missed:
             why = self._why or "it was too slow"
@@ -186,7 +186,7 @@ class MetricServer:
         return None if self._has_last else "it misses the figures of the whole run"
 
     def summary(self) -> str:
-        """Say what was sent."""
+        """Return how much was sent."""
         return plural(self._taken, "point")
 
     def _message(self, live_run: LiveRun) -> tuple[bytes, int] | None:
@@ -213,7 +213,7 @@ class MetricServer:
                 return
 
     def _rejected(self, answer: bytes, points: int) -> int:
-        """Count the points that a server says it did not take."""
+        """Count the points that a server reports as not taken."""
         if self._kind != "otlp":
             return 0
         rejected = _native.otlp_rejected(answer)

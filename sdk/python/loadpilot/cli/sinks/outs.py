@@ -90,7 +90,7 @@ class StandardOutput:
     """Form of the data that are the product of the command; None for the summary."""
 
     def problem(self) -> str | None:
-        """Say why an output cannot be there; None when it can."""
+        """Return why standard output cannot take the rows of an output; None when it can."""
         if self.product is not None:
             what = "report" if self.product == JSON else "calls"
             return f"standard output has the {what} (--output {self.product}); name a file"

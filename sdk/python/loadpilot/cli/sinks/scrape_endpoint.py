@@ -37,7 +37,7 @@ CONNECTIONS_MAX = 8
 TIMEOUT_SECS = 5.0
 """Timeout for a request, and for its answer to be read."""
 CLOSE_SECS = 0.1
-"""How soon the listener ends when it is closed."""
+"""Maximum time until a closed listener ends."""
 FRESH_SECS = 1.0
 """Minimum interval between two computations of figures, however many scrapes there are."""
 BUSY_FACTOR = 20
@@ -52,23 +52,24 @@ SCRAPES_KEPT = 9
 SLACK_SECS = 0.5
 """Delay of a scrape up to which it is still expected."""
 TIMELY_PART = 0.5
-"""Part of the scraper's timeout within which an answer has to be sent: it travels afterwards."""
+"""Part of the scraper's timeout within which an answer has to be sent: the network needs the rest.
+"""
 SCRAPE_TIMEOUT = "X-Prometheus-Scrape-Timeout-Seconds"
-"""Header in which Prometheus says after how long it drops an answer."""
+"""Header with the time after which Prometheus drops an answer."""
 
 
 class ShownRun:
     """One run as it is shown."""
 
     def __init__(self) -> None:
-        """Nothing was read yet."""
+        """Start without figures."""
         self._reading: _native.Reading | None = None
         self._figures: _native.MetricFigures | None = None
         self._next_at = 0.0
         self._lock = threading.Lock()
 
     def read(self, reading: _native.Reading) -> None:
-        """Show what this reading has, as it is read on."""
+        """Show the figures of this reading, which go on as the log is read."""
         with self._lock:
             self._reading = reading
 
@@ -79,7 +80,7 @@ class ShownRun:
             self._reading, self._figures = None, figures
 
     def figures(self) -> _native.MetricFigures | None:
-        """Compute the figures of now; recent ones are given again."""
+        """Compute the current figures; recent ones are reused."""
         with self._lock:
             begun = monotonic()
             if self._reading is not None and begun >= self._next_at:
@@ -117,7 +118,7 @@ class ScrapeEndpoint:
             return shown
 
     def ended(self) -> None:
-        """Note that figures are final which no scrape has yet."""
+        """Record that the figures are final and not scraped yet."""
         self._changed_at = monotonic()
 
     def answer(self, accept: str, asked_at: float) -> tuple[str, bytes]:
@@ -193,7 +194,7 @@ class Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
-        """Leave a connection that broke; a scraper comes again."""
+        """Ignore a broken connection: the scraper scrapes again."""
 
 
 class Scrape(BaseHTTPRequestHandler):
@@ -261,12 +262,12 @@ class ScrapeSink:
         """Nothing is sent."""
 
     def trouble(self) -> str | None:
-        """Say that the end is missing; a taken port was named at the start."""
+        """Return that the end is missing; a taken port was reported at the start."""
         is_lacking = self._endpoint is not None and not self._is_whole
         return "it misses the figures of the whole run" if is_lacking else None
 
     def summary(self) -> str:
-        """Nothing: the endpoint says at the end of the command how often it was scraped."""
+        """Return nothing: at the end of the command the endpoint prints its number of scrapes."""
         return ""
 
 

@@ -184,7 +184,7 @@ class TableFile:
         self._is_done = self._worker.wait(deadline)
 
     def trouble(self) -> str | None:
-        """Say what was wrong and how much is missing; None when all is written."""
+        """Return what was wrong and how much is missing; None when all is written."""
         why, missed = self._rows.why, self._rows.missed
         if not self._is_done:
             why, missed = why or SLOW, self._total
@@ -195,7 +195,7 @@ class TableFile:
         return f"{why}; it misses {missed:,} of {plural(self._total, 'row')}"
 
     def summary(self) -> str:
-        """Say what was written."""
+        """Return how much was written."""
         return plural(self._total, "row")
 
     def _lines(self, live_run: LiveRun, from_us: int, to_us: int | None) -> tuple[str, list[str]]:

@@ -1,8 +1,8 @@
 """Compiles calls of LoadPilot's own functions: random values, time, parameters, feeds, metrics.
 
 Each depends only on the seed, the arrival and the plan, so that the engine computes the same as
-`loadpilot.inputs.random` and `loadpilot.metrics`. A name counts as LoadPilot's only if the import
-and the value both say so.
+`loadpilot.inputs.random` and `loadpilot.metrics`. A name counts as LoadPilot's only if both its
+import and its value are LoadPilot's.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ OWN = ("file", "constants", "on_start", "on_stop", "lines")
 
 @dataclass(slots=True)
 class MixCode:
-    """What the code of a mix has beside the plan."""
+    """The data beside the plan for the code of a mix."""
 
     bodies: dict[str, bytes] = field(default_factory=dict)
     row_folder: Path | None = None

@@ -1,7 +1,7 @@
 """Checks whether the body of a task is only requests with constant arguments.
 
 Only such a body may be recorded, because each execution of it sends the same requests. Anything
-else in it is a reason to run the task in Python, or a mistake there, too; both name their line.
+else in it is a reason to run the task in Python, or a mistake in Python, too. Both name their line.
 """
 
 from __future__ import annotations

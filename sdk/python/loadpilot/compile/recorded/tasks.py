@@ -259,7 +259,7 @@ def _flaw(name: str, function: Any) -> str | None:
         return None
     takes, must = ["self", "client"], "(self, client)"
     if is_check:
-        # The player decides by the same count what a check gets.
+        # The player chooses the arguments of a check by the same count.
         takes = ["self", "response"] if count == 2 else ["self", "status_code", "body"]
         must = "(self, status_code, body) or (self, response)"
     try:

@@ -51,7 +51,7 @@ def _own(settings: Settings) -> list[str]:
 
 
 def replayed(settings: Settings, name: str) -> dict[str, Any]:
-    """Build the profile of the recorded load that the setting ``name`` says."""
+    """Build the profile of the recorded load that the setting ``name`` names."""
     _refuse_beside(settings, name)
     scale_ppm = _scale_ppm(settings)
     counts = _past(settings, name) if name == "replay_run" else _curve(settings, name)
@@ -151,7 +151,7 @@ def _scale_ppm(settings: Settings) -> int:
 
 
 def _refuse_beside(settings: Settings, name: str) -> None:
-    """Refuse what a recorded load replaces, and a second one."""
+    """Refuse settings that a recorded load replaces, and a second recorded load."""
     flag = getattr(settings.overrides, name)
     why = f"cannot be used with {settings.place(name) if flag is not None else f'{name}='}"
     for other in SOURCES:

@@ -32,7 +32,7 @@ def users(place: str, value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What stages move from target to target."""
+    """The quantity that stages move from target to target: rate or users."""
 
     setting: str
     target: Callable[[str, object], int]
@@ -41,9 +41,9 @@ class Kind:
     flag_rule: str
     stage_rule: str
     replaced: tuple[str, ...]
-    """Other settings that say the same."""
+    """Other settings of the same load."""
     flags: tuple[str, ...]
-    """Flags that say the same."""
+    """Flags of the same load."""
 
 
 RATE = Kind(
@@ -98,7 +98,7 @@ def length_us(pieces: Pieces) -> int:
 
 
 def _read(settings: Settings, kind: Kind, flag: str | None) -> Pieces:
-    """Read the flag, or without one the setting; what they replace is refused beside them."""
+    """Read the flag, or without one the setting; settings that they replace are refused."""
     place = settings.place(kind.setting)
     why = f"--{kind.setting.replace('_', '-')} says it all"
     _refuse_flags(settings, kind, f"the scenario has {kind.setting}" if flag is None else why)
@@ -120,7 +120,7 @@ def _read(settings: Settings, kind: Kind, flag: str | None) -> Pieces:
 
 
 def _joined(settings: Settings, kind: Kind, stages: Sequence[object], value: object) -> Pieces:
-    """Join stages to pieces, at least one; ``value`` is what the problem quotes."""
+    """Join stages to pieces, at least one; a problem quotes ``value``."""
     read = [_stage(settings, kind, number, one) for number, one in enumerate(stages, 1)]
     pieces = profile.stages(read)
     if pieces:

@@ -1,4 +1,4 @@
-"""Which part of a run a table is about, as the engine reads it."""
+"""The part of a run that a table covers, as the engine reads it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 By = Literal["task", "call", "agent", "outcome"]
 GROUPS: tuple[str, ...] = get_args(By)
-"""What a series can be split by."""
+"""Dimensions that a series can be split by."""
 FIELDS = {"task": "tasks", "call": "steps", "agent": "agents", "outcome": "outcomes"}
 """Fields of a slice that select one group."""
 PERCENTILES = (50.0, 95.0, 99.0)

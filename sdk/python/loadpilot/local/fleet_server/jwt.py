@@ -1,4 +1,4 @@
-"""JWTs of NATS: what an operator signs about accounts, and an account about its users.
+"""JWTs of NATS: those of accounts, which an operator signs, and those of users.
 
 The format is version 2 of github.com/nats-io/jwt. Must never contain a seed.
 """
@@ -61,7 +61,7 @@ def _kind_first(seed: str) -> tuple[Kind, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A signing key of an account, and what all users may do that it signs."""
+    """A signing key of an account, and the permissions of all users that it signs."""
 
     role: str
     key: str

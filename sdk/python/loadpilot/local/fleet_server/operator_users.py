@@ -50,7 +50,7 @@ class Account:
         return dict(self.claims["nats"].get("revocations", {}))
 
     def is_shared_in(self, role: str) -> bool:
-        """Whether users of a role are of one tenant among others."""
+        """Whether users of a role share the account with users of other tenants."""
         allowed = self.scopes[role]["template"]["pub"]["allow"]
         return any(TENANT_OF_USER in subject for subject in allowed)
 

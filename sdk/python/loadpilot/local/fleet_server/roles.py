@@ -1,6 +1,6 @@
-"""What each role of a fleet may publish and subscribe to at NATS.
+"""The subjects of NATS that each role of a fleet may publish and subscribe to.
 
-Must never allow a tenant's user a request that does not name in its subject what it reads: a server
+Must never allow a tenant's user a request whose subject does not name what it reads: a server
 restricts subjects, and nothing inside a payload (ADR 0062).
 """
 
@@ -33,7 +33,8 @@ def _of_streams(*requests: str) -> tuple[str, ...]:
 
 
 CONSUMERS = ("CONSUMER.MSG.NEXT.{}.*", "CONSUMER.INFO.{}.*", "CONSUMER.DELETE.{}.*")
-"""By name: those of confined users are random, and nobody may list them."""
+"""Requests that name a consumer: names of confined users' consumers are random, and no role may
+list them."""
 READ_LOG = (
     *_api("INFO"),
     *_of_streams("STREAM.INFO.{}", "STREAM.MSG.GET.{}", "CONSUMER.CREATE.{}.>", *CONSUMERS),
@@ -49,7 +50,7 @@ STORES = (
 
 
 def _requests(tenant: str) -> tuple[str, ...]:
-    """Build what requests, steers and holds runs."""
+    """Build the subjects that request, steer and hold runs."""
     names = ("run.*.req", "hb.*", "halt.*", "clock")
     return tuple(f"lp.{tenant}.{name}" for name in names)
 
@@ -109,7 +110,7 @@ def operator(tenant: str = EVERY) -> Permissions:
 
 
 def confined_watcher(tenant: str) -> Permissions:
-    """Build the watcher of one tenant, who shares an account with others."""
+    """Build the watcher of one tenant, which shares an account with others."""
     runs = f"lp.{tenant}.run.>"
     reads = _of_streams(f"CONSUMER.CREATE.{{}}.*.{runs}", *CONSUMERS)
     created = _api("DIRECT.GET.KV_LP.$KV.LP.CREATED.*")
@@ -117,7 +118,7 @@ def confined_watcher(tenant: str) -> Permissions:
 
 
 def confined_submitter(tenant: str) -> Permissions:
-    """Build the submitter of one tenant, who shares an account with others."""
+    """Build the submitter of one tenant, which shares an account with others."""
     values = f"$KV.LP.{tenant}.>"
     objects = (f"$O.LP.M.lp.{tenant}.body.*", f"$O.LP.C.lp.{tenant}.body.*.*.*")
     direct = _api(f"DIRECT.GET.KV_LP.{values}", *(f"DIRECT.GET.OBJ_LP.{one}" for one in objects))

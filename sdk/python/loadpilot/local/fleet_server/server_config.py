@@ -49,7 +49,7 @@ class User:
 
     @property
     def login(self) -> str:
-        """What identifies the user, as settings of the server."""
+        """Identification of the user, as settings of the server."""
         if self.key is not None:
             return f"nkey: {self.key}"
         return f'user: {self.name}, password: "{self.password}"'
@@ -131,7 +131,7 @@ def _wrapped(subjects: Sequence[str], indent: int) -> str:
 
 
 def _heading(role: str) -> str:
-    """Write what a role is for, as a comment."""
+    """Write the purpose of a role, as a comment."""
     text = " ".join((roles.ALONE[role].__doc__ or "").split()).removeprefix("Build the ")
     lines = textwrap.wrap(f"{role.capitalize()}: the {text}", LINE - 2)
     return "".join(f"# {line}\n" for line in lines)

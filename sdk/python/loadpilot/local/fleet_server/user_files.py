@@ -1,4 +1,4 @@
-"""Writes the server's configuration, and for each user a folder with what it connects with.
+"""Writes the server's configuration, and for each user a folder with its connection settings.
 
 Must never overwrite a folder unless its keys are to be replaced, and never show a seed or password.
 """

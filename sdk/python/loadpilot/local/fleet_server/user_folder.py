@@ -1,4 +1,4 @@
-"""What is to be written for the users of a server, and the folder of one user.
+"""The request for files of a server's users, and the folder of one user.
 
 Must never write a seed or a password where others than its owner can read it.
 """
@@ -22,7 +22,7 @@ MAX_STORED = 10 << 30
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be written."""
+    """The users, accounts and files that are to be written."""
 
     out: Path
     tenants: Sequence[str]
@@ -62,7 +62,7 @@ def add_user(folder: Path, request: Request, owner: str, role: str, login: Login
     own = folder / owner / role
     own.parent.mkdir(mode=0o700, exist_ok=True)
     own.mkdir(mode=0o700)
-    # What the programs read is the folder as it will be called.
+    # Programs read the files under the final name of the folder.
     final = (request.out / owner / role).absolute()
     private_file.create(own / login.file, login.text)
     connect: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""One key of a gateway: its text, which is shown once, and what is stored of it.
+"""One key of a gateway: its text, which is shown once, and its stored form.
 
 Must never hold the secret part of a key beyond the call that makes it.
 """
@@ -24,7 +24,7 @@ TENANT_RULE = "must be 1 to 128 characters out of a-z 0-9 _ -"
 
 
 class Role(StrEnum):
-    """What a caller may do. Each role includes those before it."""
+    """Permissions of a caller. Each role includes those before it."""
 
     VIEWER = "viewer"
     """Reads runs, and asks questions that store nothing."""
@@ -67,7 +67,7 @@ class Key:
 
 
 def new_key(name: str, tenant: str, role: Role, now: int, expires: int | None) -> tuple[Key, str]:
-    """Make a key; returns what is stored, and its text."""
+    """Make a key; returns its stored form, and its text."""
     id_ = secrets.token_hex(ID_BYTES)
     text = f"{KEY_PREFIX}{id_}_{secrets.token_hex(SECRET_BYTES)}"
     return Key(id_, name, tenant, role, now, expires, None, hashed(text)), text

@@ -2,7 +2,7 @@
 
 In the order in which a file becomes a scenario:
 
-- ``source``: the content of a file within limits, its mistakes, and what is not carried over
+- ``source``: the content of a file within limits, its mistakes, and its parts not carried over
 - ``readers``: one for each kind of file
 - ``imported_scenario``: the form between reader and writer
 - ``recorded_exchanges``: recorded exchanges as a task

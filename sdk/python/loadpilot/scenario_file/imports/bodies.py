@@ -28,7 +28,7 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 INTEGER_MAX = 2**63
 """Integers from here on are sent as they are written."""
 OPEN, CLOSE = "\ue000", "\ue001"
-"""Private letters around the number of a variable, while a text is searched or read as JSON."""
+"""Private-use characters around the number of a variable, while a text is searched or parsed."""
 MARK = re.compile(f"{OPEN}(\\d+){CLOSE}")
 DISPOSITION = re.compile(r'[;\s](name|filename)="((?:[^"\\]|\\.)*)"')
 
@@ -129,7 +129,7 @@ def _no_number(name: str) -> None:
 
 
 def _with_variables(value: Any, variables: list[Variable], depth: int) -> Any:
-    """Put variables back into texts; raises ValueError for what Python would write otherwise."""
+    """Put variables back into texts; raises ValueError for values that Python changes."""
     if depth > DEPTH_MAX:
         raise ValueError("nested too deep")
     if isinstance(value, dict):

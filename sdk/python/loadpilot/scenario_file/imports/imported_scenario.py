@@ -54,9 +54,9 @@ class Drawn:
     """A variable that is new for each arrival."""
 
     code: str
-    """How a scenario draws it, never a text of a file."""
+    """Code by which a scenario draws it, never a text of a file."""
     module: str
-    """What that is imported as."""
+    """Name that the code imports from LoadPilot."""
 
 
 UUID = Drawn("rand.uuid()", "rand")
@@ -136,7 +136,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a response must be like: a status, a text in its body, or both."""
+    """A condition on a response: a status, a text in its body, or both."""
 
     status: int | None = None
     contains: str | None = None
@@ -150,14 +150,14 @@ class Request:
     """Its place in the file: a line or a JSON path."""
     method: str
     url: Text
-    """The whole URL, or what follows the origin."""
+    """The whole URL, or the part after the origin."""
     headers: Pairs = field(default_factory=list)
     query: Pairs = field(default_factory=list)
     """Fields beside the query of the URL."""
     cookies: Pairs = field(default_factory=list)
     """Cookies that are sent beside those that the target sets for the user."""
     path: Text = ()
-    """What is left of the URL when it is prepared; a query that no fields make is part of it."""
+    """Path of the prepared URL, with a query that cannot be written as fields."""
     body: Body | None = None
     auth: tuple[Text, Text] | None = None
     """User and password of Basic credentials."""
@@ -187,7 +187,7 @@ class Step:
 
 @dataclass(slots=True)
 class Task:
-    """What one user does from beginning to end."""
+    """The steps of one user, from beginning to end."""
 
     name: str
     steps: list[Step] = field(default_factory=list)
@@ -202,7 +202,7 @@ class Task:
 
 @dataclass(slots=True)
 class UserType:
-    """Users of one kind: what becomes a scenario."""
+    """Users of one kind, written as one scenario."""
 
     name: str
     tasks: list[Task] = field(default_factory=list)
@@ -212,7 +212,7 @@ class UserType:
 
 @dataclass(slots=True)
 class Imported:
-    """What a file says."""
+    """The content of a file, ready to be written as scenarios."""
 
     command: str
     """The command that reads it, such as ``import har``."""

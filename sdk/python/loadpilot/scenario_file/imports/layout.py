@@ -26,9 +26,9 @@ class Bracket:
     """Code in brackets: a call or a literal."""
 
     head: str
-    """What stands before the items, up to the bracket."""
+    """Code before the items, up to the bracket."""
     items: tuple[tuple[str, Expression], ...]
-    """Each with what stands before it: ``headers=`` or ``"key": ``."""
+    """Each with the code before it: ``headers=`` or ``"key": ``."""
     tail: str
 
     @property

@@ -23,7 +23,7 @@ IDS = (
     ("hash", re.compile(r"(?=.*\d)[0-9a-fA-F]{16,}")),
     ("token", re.compile(r"eyJ[\w-]{8,}\.[\w-]+\.[\w-]*")),
 )
-"""What segments of a path look like that name one of many."""
+"""Kinds of ids in segments of a path, with their patterns."""
 LOCAL = frozenset({"client", "response", "responses", "row", "self"})
 """Names that the written code uses itself."""
 MODULE = frozenset(
@@ -31,7 +31,7 @@ MODULE = frozenset(
 )
 """Names that the written code imports."""
 TAKEN = frozenset({*dir(VUser), *LOCAL, *MODULE, *dir(builtins)})
-"""Names that mean something else."""
+"""Names with another meaning in the written code."""
 
 
 class Names:
@@ -62,7 +62,7 @@ def snake(text: str, other: str) -> str:
 
 
 def method_name(text: str) -> str:
-    """Make the name of a task; one of a check or a test would mean something else."""
+    """Make the name of a task, which is neither that of a check nor taken."""
     name = snake(text, "task")
     return f"task_{name}" if name.startswith("check_") or name in TAKEN else name
 
@@ -115,6 +115,6 @@ def report_name(text: str) -> str:
 
 
 def singular(segment: str) -> str:
-    """Name one of what a segment of a path names in the plural."""
+    """Return the singular of a segment of a path."""
     name = snake(segment, "item")
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else name

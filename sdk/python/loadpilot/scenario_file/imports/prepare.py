@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .source import Source
 
 SILENT = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding"})
-"""Headers that the engine sets itself, of which nothing is lost."""
+"""Headers that are dropped without a note, because the engine sets them itself."""
 IMPLIED_TYPES = {
     JsonBody: "application/json",
     FormBody: "application/x-www-form-urlencoded",

@@ -1,6 +1,6 @@
 """Recorded exchanges of a browser or another client as one task: pages, think times, cookies.
 
-What a client does by itself, such as assets and headers that browsers add, is left out.
+Requests and headers that a client adds by itself, such as those of assets, are left out.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ BROWSER_HEADERS = frozenset(
 )
 """Headers that browsers add by themselves."""
 ASSET_TYPES = frozenset({"font", "image", "manifest", "media", "script", "stylesheet", "texttrack"})
-"""What Chromium calls the resources that come along with a page."""
+"""Chromium's types of resources that a page loads by itself."""
 STATUS_ERROR_MIN = 400
-"""Status from which on a request failed: what it set is no login."""
+"""Status from which on a request failed: its cookies are not those of a login."""
 PAUSE_MIN_S = 1.0
 """Silence from which on recorded requests without pages belong to different pages."""
 PAUSE_SHOWN_MIN_S = 0.1
 """Think times below are left out."""
 PAUSE_MAX_S = 60.0
-"""Maximum think time that is carried over: a longer one was a break of the person."""
+"""Maximum think time that is carried over: a longer one is taken for a break."""
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One request with what is known of its response."""
+    """One request with the known facts about its response."""
 
     request: Request
     started_s: float
     ended_s: float
     page: str | None = None
-    """What it belongs to; None where the recording has no pages."""
+    """The page that it belongs to; None where the recording has no pages."""
     title: str = ""
     """Title of that page."""
     status: int = 0

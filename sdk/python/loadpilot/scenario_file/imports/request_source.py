@@ -48,7 +48,7 @@ class TaskWriter:
     """Writes the body of one task."""
 
     def __init__(self, scope: Scope, feeds: dict[str, str]) -> None:
-        """Take what variables mean, and the names of the feeds by their files."""
+        """Take the scope of the variables, and the names of the feeds by their files."""
         self._scope = scope
         self._feeds = feeds
         self._names = Names(TAKEN | LOCAL)
@@ -96,7 +96,7 @@ class TaskWriter:
         yield from self._reads(request, "response", depth)
 
     def _reads(self, request: Request, response: str, depth: int) -> Iterator[str]:
-        """Write what is done with a response."""
+        """Write the checks and extractions of a response."""
         indent = INDENT * depth
         if request.sets_cookies and not request.checks:
             yield f"{indent}{response}.raise_for_status()"
@@ -333,7 +333,7 @@ def _loop_ids(requests: list[Request]) -> tuple[int, list[str]]:
 
 
 def _but_path(request: Request) -> tuple[Any, ...]:
-    """What two requests of a loop have in common."""
+    """Return all of a request but its path: equal for two requests of a loop."""
     return (
         *(request.method, request.headers, request.query, request.cookies, request.body),
         request.auth,

@@ -1,4 +1,4 @@
-"""A file of another tool as bounded text, its mistakes, and what is not carried over."""
+"""A file of another tool as bounded text, its mistakes, and its parts that are not carried over."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Source:
     content: bytes
     problems: list[Problem] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """What is not carried over, with its places."""
+    """Notes on parts that are not carried over, each with its places."""
 
     def note(self, place: str, what: str) -> None:
-        """Say what is not carried over, or what the author has to do."""
+        """Note a part that is not carried over, or a task for the author of the scenario."""
         self.notes.setdefault(what, []).append(place)
 
     def lines(self) -> Iterator[str]:
@@ -113,7 +113,7 @@ class Node:
         self.source.wrong(self.path, must, self.value)
 
     def note(self, what: str) -> None:
-        """Say what is not carried over."""
+        """Note a part that is not carried over."""
         self.source.note(self.path, what)
 
     def text(self, default: str | None = None) -> str:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#\\]*)")
 WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*[/?#]|/(?!/)|[?#]")
-"""What holds a whole host, or begins with a path."""
+"""Beginning of a URL with a complete host, or without a host."""
 BEGUN = re.compile(r"|[A-Za-z][A-Za-z0-9+.-]*(://[^/?#]*|:?/?)|[A-Za-z0-9._-]*(:\d*)?")
-"""What may be the beginning of a host."""
+"""Beginning of a URL that may end within its host."""
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 FIELDS_MAX = 200
@@ -86,7 +86,7 @@ def origin_of(url: str) -> str | None:
 
 
 def _head(url: Text, values: Mapping[str, Text]) -> tuple[str, Text, str | None]:
-    """Resolve the variables of the host; returns that text, the rest, and what is unknown."""
+    """Resolve the variables of the host; returns its text, the rest, and an unknown variable."""
     head, rest = "", list(url)
     for _ in range(RESOLVED_MAX):
         while rest and isinstance(rest[0], str):
@@ -103,7 +103,7 @@ def _head(url: Text, values: Mapping[str, Text]) -> tuple[str, Text, str | None]
 
 
 def _after_authority(rest: list[str | Variable]) -> list[str | Variable]:
-    """Leave out what belongs to a host that is not known."""
+    """Leave out the rest of a host that is not known."""
     while rest:
         first = rest.pop(0)
         if isinstance(first, str) and (found := re.search(r"[/?#]", first)):
@@ -112,7 +112,7 @@ def _after_authority(rest: list[str | Variable]) -> list[str | Variable]:
 
 
 def path_and_query(rest: Text) -> tuple[Text, Text | None]:
-    """Split what follows the host at its first ? and #."""
+    """Split the part after the host at its first ? and #."""
     path: list[str | Variable] = []
     query: list[str | Variable] | None = None
     for piece in rest:

@@ -1,1 +1,1 @@
-"""Load models: files that say who uses a target and how, and their derivation from access logs."""
+"""Load models: files that describe the users of a target, and their derivation from access logs."""

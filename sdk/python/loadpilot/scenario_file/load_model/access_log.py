@@ -32,7 +32,7 @@ FIELDS = (
     ("a request in quotation marks", re.compile(rf"{QUOTED} ")),
     ("a status of three digits", re.compile(r"(\d{3})(?= |$)")),
 )
-"""The fields that each line begins with: what must be there, and its pattern."""
+"""The fields that each line begins with: description and pattern."""
 LINE = re.compile(
     "".join(pattern.pattern for _, pattern in FIELDS) + rf"(?: \S+ {QUOTED} {QUOTED})?"
 )
@@ -46,7 +46,7 @@ class Visit:
     second: int
     """Second of the Unix epoch."""
     client: str
-    """Who sent it: host, user and user agent."""
+    """Client that sent it: host, user and user agent."""
     method: str
     path: str
     """Path and query."""
@@ -60,7 +60,7 @@ class AccessLog:
         """Take its path."""
         self.path = path
         self.malformed = 0
-        """Lines whose request is none of HTTP, as port scanners send them."""
+        """Number of lines whose request is not HTTP, such as those of port scanners."""
         self._minutes: dict[str, int] = {}
 
     def visits(self) -> Iterator[Visit]:

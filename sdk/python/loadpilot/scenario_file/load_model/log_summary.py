@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .sessions import Fit
 
 METHODS = frozenset({"GET", "HEAD"})
-"""Methods whose requests a log holds whole."""
+"""Methods whose requests are in a log completely, since they have no body."""
 STATUS_OK = range(200, 400)
 ASSETS = (
     *(".css", ".js", ".map", ".mjs"),
@@ -35,7 +35,7 @@ ASSETS = (
     *(".avif", ".bmp", ".gif", ".ico", ".jpeg", ".jpg", ".png", ".svg", ".webp"),
     *(".mp4", ".webm"),
 )
-"""Endings of what a browser loads by itself along with a page."""
+"""Endings of assets, which a browser loads by itself along with a page."""
 ACTIONS_MAX = 100
 """Maximum number of actions of a model."""
 PATH_LINES: Any = {
@@ -45,7 +45,7 @@ PATH_LINES: Any = {
     "break_long_words": False,
     "break_on_hyphens": False,
 }
-"""How a list of paths is written."""
+"""Layout of a list of paths."""
 STAY_MAX_S = 24 * 3_600
 """Maximum length of sessions at the 99th percentile, in seconds."""
 SAMPLE_SEED = 1
@@ -54,7 +54,7 @@ SAMPLE_SEED = 1
 
 @dataclass(slots=True)
 class Derived:
-    """What a log says."""
+    """The model that was derived from a log, and the requests left out."""
 
     log: str
     sessions: Sessions

@@ -1,4 +1,4 @@
-"""Load models: who uses a target, what they ask for how often, and how long they think.
+"""Load models: the users of a target, their requests with frequencies, and their think times.
 
 A model is a TOML file. Reading it finds all mistakes; each names its place in the file.
 """
@@ -30,7 +30,7 @@ SCALE_MAX = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What users of a type ask for."""
+    """A kind of request that users of a type send."""
 
     name: str
     """Name of the call in reports."""

@@ -1,4 +1,4 @@
-"""Routes: the paths of a log, grouped by what they have in common.
+"""Routes: the paths of a log, grouped by their common segments.
 
 ``/products/12`` and ``/products/7`` are of the route ``/products/{id}``. Memory is bounded: a place
 in a path with many different texts becomes a parameter, and a route keeps a sample of its paths.

@@ -1,7 +1,8 @@
 """A list of requests as the calls of one task, and a file with a row for each request.
 
-A call is what the report has figures of. Lists with few paths have a call for each; in longer ones
-the parts of paths that look like ids are parameters, and beyond that only origin and method count.
+The report has figures for each call. Lists with few paths have a call for each path. In longer
+lists the parts of paths that look like ids become parameters. If there are still too many calls,
+there is one for each origin and method.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ def _by_method(request: TargetRequest) -> Key:
 
 
 GROUPINGS: tuple[Grouping, ...] = (_by_path, _by_route, _by_method)
-"""What makes requests one call, the finest first."""
+"""Ways to group requests into calls, the finest first."""
 
 
 @dataclass(slots=True)
 class Survey:
-    """What a first pass finds in a list of requests."""
+    """The facts that a first pass collects from a list of requests."""
 
     count: int = 0
     origins: dict[str, None] = field(default_factory=dict)
@@ -108,11 +109,11 @@ class RequestList:
     secrets: Secrets = field(default_factory=Secrets)
     bodies: BodyStore = field(default_factory=BodyStore)
     steps: list[dict[str, Any]] = field(default_factory=list)
-    """Steps of the task: each has what the first request of its call has."""
+    """Steps of the task: each has the values of the first request of its call."""
     _known: dict[Key, tuple[int, TargetRequest]] = field(default_factory=dict)
 
     def rows(self, targets: TargetsFile) -> Iterator[bytes]:
-        """Write a row for each request: its step, and what differs from the step.
+        """Write a row for each request: its step, and the values that differ from the step.
 
         Raises :class:`Refused`.
         """
@@ -145,7 +146,7 @@ class RequestList:
         step: dict[str, Any] = {
             "name": step_name(method, shown),
             "method": method,
-            # What the table of calls shows as the path of all of them.
+            # The path that the table of calls shows for all requests of the call.
             "path": (path or "/") if is_route or self.survey.count > 1 else request.path,
         }
         if target:

@@ -21,7 +21,7 @@ class Invalid(ValueError):
     """A part of a request that cannot be sent: what is wrong, and where in its text."""
 
     def __init__(self, what: str, part: str = "", column: int | None = None) -> None:
-        """Take what is wrong, and the part of the line that is or its column, from 1."""
+        """Take the mistake, and the invalid part of the line or its column, from 1."""
         super().__init__(what)
         self.part = part
         self.column = column
@@ -94,7 +94,7 @@ def read_url(text: str) -> Url:
 
 
 def _invalid_url(text: str, error: ValueError) -> Invalid:
-    """Say why a URL is invalid; the error itself may quote a part of a password."""
+    """Build the error of a URL; the error of the parser may quote a part of a password."""
     shown = without_user(text)
     why = f": {error}" if shown == text else "; in a password / is written %2F, and ? %3F"
     return Invalid(f"{URL_RULE}{why} (got {shown!r})", text)

@@ -53,14 +53,14 @@ class Line:
     """Number of blanks before the text."""
 
     def column_of(self, invalid: Invalid) -> int:
-        """Return the column of what is invalid; the first one of the text if it is all of it."""
+        """Return the column of the invalid part; that of the whole text if all of it is invalid."""
         place = self.text.find(invalid.part) + 1 if invalid.column is None else invalid.column
         return self.indent + max(1, place)
 
 
 @dataclass(slots=True)
 class TargetsFile:
-    """An open targets file and what its requests have in common."""
+    """An open targets file and the settings that its requests share."""
 
     file: BinaryIO
     name: str

@@ -24,12 +24,12 @@ RATES_RULE = "must be rates such as 1:80:3, first, last and step, or 10,20,50"
 RATES_MAX = 1_000
 """Maximum number of rates of one run."""
 OF_SCENARIOS = ("scenario", "share", "env")
-"""Flags that only scenario files give a meaning."""
+"""Flags that have a meaning with a scenario file only."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttackFlags:
-    """What was written on the command line, unread."""
+    """The flags as they were written on the command line, unparsed."""
 
     targets: Annotated[
         str | None,

@@ -53,7 +53,7 @@ def attack(url: str | None, own: AttackFlags, flags: RunFlags) -> ExitCode:
 
 
 def _without_settings_of_scenarios(flags: RunFlags) -> RunFlags:
-    """Leave out what a file sets for scenarios, and the shapes of their modes."""
+    """Leave out what a configuration sets for scenarios, and settings of modes without a mode."""
     names = ["target", *OF_SCENARIOS, *(OF_MODES if flags.mode is None else ())]
     sources = current()
     for name in names:
@@ -65,7 +65,7 @@ def _without_settings_of_scenarios(flags: RunFlags) -> RunFlags:
 
 
 def _name_written(own: AttackFlags, flags: RunFlags) -> None:
-    """Let messages about the flags that ``with_load`` writes name those that were typed."""
+    """Make messages about the flags that ``with_load`` writes name the flags that were typed."""
     sources = current()
     if own.rate is not None and flags.rps is None:
         sources.places["--rps"] = sources.place("--rate")

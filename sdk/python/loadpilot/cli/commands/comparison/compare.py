@@ -77,9 +77,9 @@ def compare(
 def _compared(
     ours: dict[str, Any], theirs: list[dict[str, Any]], percent: float, *, is_stored: bool
 ) -> str:
-    """Compare, as JSON; nothing of a stored run in its own baseline is judged: it would be equal.
+    """Compare, as JSON. No figure of a stored run in its own baseline is judged: all are equal.
 
-    Results files of one run may be copies that were changed.
+    Results files of one run are compared, because they may be copies that were changed.
     """
     text = _native.compare(json.dumps(ours), json.dumps(theirs), percent)
     comparison = json.loads(text)

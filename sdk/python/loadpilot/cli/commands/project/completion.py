@@ -14,7 +14,7 @@ FILES_TOO = {
     "bash": ("complete -F _loadpilot", "complete -o bashdefault -o default -F _loadpilot"),
     "fish": ("complete -c loadpilot -f\n", ""),
 }
-"""Text of a script, with the text under which files complete where nothing else does."""
+"""Text of each script, and its replacement, which also completes files where nothing else fits."""
 
 
 def completion(shell: Literal["bash", "zsh", "fish"]) -> ExitCode:

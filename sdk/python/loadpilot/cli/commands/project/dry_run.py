@@ -1,4 +1,4 @@
-"""``--dry-run``: the plan, and what would be sent to whom; nothing is started."""
+"""``--dry-run``: the plan, its load and the data beside it; nothing is started."""
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
-    """Print the plan and what belongs to it; starts nothing."""
+    """Print the plan, its load, settings, hooks and the data beside it; starts nothing."""
     facts = json.loads(_native.plan_facts(compiled.plan_json(), options.seed))
     plan = facts["canonical"]
     text = _request_json(compiled, plan) if options.as_json else plan
@@ -55,7 +55,7 @@ def dry_run(compiled: Compiled, options: Options, stdout: TextIO) -> ExitCode:
 
 
 def _print_beside(compiled: Compiled) -> None:
-    """Print what agents get beside the plan."""
+    """Print the bodies, bundle and rows that agents get beside the plan."""
     bundle = compiled.plan.get("script", {}).get("bundle", {}).get("sha256")
     for digest, content in compiled.bodies.items():
         what = "the files of the scenario" if digest == bundle else "body"

@@ -1,6 +1,6 @@
 """``loadpilot init``: the first files of a project, ready to run.
 
-Must never change a file that is there, but for lines added at the end of ``.gitignore``.
+Must never change an existing file, except for lines added at the end of ``.gitignore``.
 """
 
 from __future__ import annotations

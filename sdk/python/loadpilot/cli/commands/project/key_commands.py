@@ -164,7 +164,7 @@ def checked(problems: list[Problem]) -> None:
 
 
 def show(key: Key, text: str) -> None:
-    """Print the key alone on standard output, and what it is beside it."""
+    """Print the key alone on standard output, and its description on standard error."""
     write_product(f"{text}\n")
     until = "never expires" if key.expires is None else f"until {written(key.expires)}"
     say(f"key {key.id}: {safe(key.name)}, tenant {key.tenant}, role {key.role.value}, {until}")

@@ -1,4 +1,4 @@
-"""Writes the product of a command to a file that is not there yet, or to standard output."""
+"""Writes the product of a command to a new file, or to standard output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING = "nothing was written"
 
 
 def write_new(output: str | None, text: Callable[[], str]) -> ExitCode:
-    """Make a text and write it; a file that is there stays as it is."""
+    """Make a text and write it; an existing file is not changed."""
     try:
         if output is None:
             write_product(text())

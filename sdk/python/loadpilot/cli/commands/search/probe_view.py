@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...output.live import PlanInfo
 
 ERASE = "\r\x1b[2K"
-"""Back to the begin of the line, and nothing on it."""
+"""Moves the cursor to the beginning of the line, and erases the line."""
 
 
 class StepView(LineView):

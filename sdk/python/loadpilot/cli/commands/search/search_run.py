@@ -1,4 +1,4 @@
-"""``loadpilot search``: probes, one run after the other, until the engine says what the rate is.
+"""``loadpilot search``: probes, one run after the other, until the engine has found the rate.
 
 The command keeps nothing: each probe is a run with the tags of the search, and the engine folds
 them. A search that was interrupted goes on from its runs.
@@ -234,7 +234,7 @@ class SearchRun(Run):
         return StepView(info, note)
 
     def announce(self, run: str, log: str) -> None:
-        """Name the run of a probe on request; its line does."""
+        """Print the run of a probe with --verbose only: the line of the probe names it."""
         if self.options.verbose:
             note(f"run {run}, log {log}")
 

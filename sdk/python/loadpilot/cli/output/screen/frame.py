@@ -1,4 +1,4 @@
-"""The frame of the live view: the rows that fit into a terminal, which matter most.
+"""The frame of the live view: the most important rows that fit into a terminal.
 
 A pure function: no frame is wider or taller than its terminal, however many tasks and gates a run
 has.

@@ -40,7 +40,7 @@ class TerminalOutput:
             return 0, 0
 
     def is_free(self) -> bool:
-        """Whether all that was written has been taken."""
+        """Whether the terminal has taken all output so far."""
         self._flush()
         return not self._rest
 

@@ -58,12 +58,12 @@ class Row:
     line: Line
     rank: Rank
     listed: str = ""
-    """What it is one of, if it is an entry of a list that may be cut: a task, a gate."""
+    """The list that the row is an entry of, if that list may be cut: tasks or gates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is known of a run now."""
+    """The state of a run now."""
 
     snapshot: Snapshot
     elapsed_secs: float
@@ -80,7 +80,7 @@ GAP = Row([], Rank.GAP)
 
 
 def head(info: PlanInfo, moment: Moment, cells: int) -> Iterator[Row]:
-    """Write what runs, its state and how far it is."""
+    """Write the scenario, the state of the run and its progress."""
     snapshot = moment.snapshot
     state = phase(snapshot)
     tone = Tone.WARN if state in {"paused", "stopping"} else Tone.PLAIN

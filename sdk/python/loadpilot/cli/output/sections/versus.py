@@ -116,7 +116,7 @@ def _interval(row: dict[str, Any], unit: str) -> str:
 
 
 def conclusion(versus: dict[str, Any]) -> list[str]:
-    """Write what the comparison says, a line for each figure that differs."""
+    """Write the result of the comparison, a line for each figure that differs."""
     if versus["obstacles"]:
         return [f"not compared: {'; '.join(map(safe, versus['obstacles']))}"]
     first, second = (safe(side["name"]) for side in versus["sides"])
@@ -134,7 +134,7 @@ def conclusion(versus: dict[str, Any]) -> list[str]:
 
 
 def _sentence(row: dict[str, Any], first: str, second: str) -> str:
-    """Write what differs: ``B is 5.1 % slower than A at p50 (4.2 to 6.0 %)``."""
+    """Write the difference: ``B is 5.1 % slower than A at p50 (4.2 to 6.0 %)``."""
     label, unit = NAMES[row["figure"]]
     place = f" of task {safe(row['task'])}" if row["task"] else ""
     relative = _is_relative(row)

@@ -39,7 +39,7 @@ SIZE = re.compile(rf"([1-9][0-9]{{0,11}}) ?({'|'.join(UNITS)})")
 
 @dataclass(frozen=True, slots=True)
 class NatsConfigFlags:
-    """The flags of the command, unread."""
+    """The flags of the command, unparsed."""
 
     out: str | None
     tenants: str | None

@@ -28,7 +28,7 @@ OUTCOME = "nothing was changed"
 
 @dataclass(frozen=True, slots=True)
 class NatsUserFlags:
-    """The flags of the command, unread."""
+    """The flags of the command, unparsed."""
 
     keys: str | None
     role: str | None
@@ -40,7 +40,7 @@ class NatsUserFlags:
 
 
 def nats_user(flags: NatsUserFlags) -> ExitCode:
-    """Issue or renew a user, and print who it is."""
+    """Issue or renew a user, and print its name, role, lifetime and public key."""
     with _refusing() as outcome:
         problems = _keys_problems(flags.keys)
         lifetime = lifetime_s(flags.expires, problems)

@@ -98,7 +98,7 @@ NOTED = {
     "socks5-hostname": "use `loadpilot run --proxy socks5://…`",
     "unix-socket": "use `loadpilot run --connect-to unix:…`",
 }
-"""Options that change a request, and what does the same here."""
+"""Options that change a request, and their counterparts in LoadPilot."""
 VALUED = frozenset(
     {
         *("cacert", "capath", "cert", "cert-type", "ciphers", "config", "connect-timeout"),

@@ -42,7 +42,7 @@ HEADERS = {
     "referer": ("Referer", ""),
     "user-agent": ("User-Agent", ""),
 }
-"""Headers of options, each with what stands before the value."""
+"""Headers that options set, each with the text before the value."""
 STDIN = "not standard input"
 GLOB = re.compile(r"\{[^{}/]*,[^{}/]*\}|\[\w+-\w+(?::\d+)?\]")
 
@@ -151,7 +151,7 @@ class _Parser:
             self._flag(command, name, word)
 
     def _flag(self, command: _Command, name: str, word: Word) -> bool:
-        """Set what an option without a value says; returns whether curl has it."""
+        """Apply an option without a value; returns whether curl has it."""
         match name:
             case "get":
                 command.is_get = True

@@ -115,7 +115,7 @@ class _Reader:
         return joined(*pieces)
 
     def _escaped(self) -> str:
-        """Take what a backslash outside of quotes protects."""
+        """Take the letter that a backslash outside of quotes escapes."""
         if self.text.startswith(("\n", "\r\n"), self.at):
             self.at = self.text.index("\n", self.at) + 1
             return ""

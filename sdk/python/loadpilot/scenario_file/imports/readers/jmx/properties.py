@@ -145,7 +145,7 @@ class Texts:
         return Variable(name)
 
     def _function(self, code: str) -> Drawn | None:
-        """Return how a scenario draws what a function does; None for another one."""
+        """Return how a scenario draws the value of a function; None for an unknown function."""
         if re.fullmatch(r"__UUID(\(\))?", code):
             return UUID
         if re.fullmatch(r"__time(\((,\w*)?\))?", code):

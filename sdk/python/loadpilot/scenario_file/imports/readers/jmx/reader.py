@@ -1,4 +1,4 @@
-"""Reads test plans of JMeter: thread groups, HTTP samplers and what is in their scope."""
+"""Reads test plans of JMeter: thread groups, HTTP samplers and the elements in their scope."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ SILENT = frozenset(
         *("GenericController", "LoopController", "TransactionController"),
     }
 )
-"""Elements that need no words: users keep cookies, and a report is always there."""
+"""Elements that are dropped without a note: users always keep cookies, and runs have a report."""
 DURATION_MAX_S = 30 * 86_400
 THREADS_MAX = 1_000_000
 
 
 @dataclass(slots=True)
 class Scope:
-    """What applies to a sampler, from the elements around it."""
+    """The settings that apply to a sampler, from the elements around it."""
 
     defaults: list[Properties] = field(default_factory=list)
     headers: list[Properties] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Scope:
     """Names of the controllers around it."""
 
     def inner(self) -> Scope:
-        """Return a scope that begins with what applies here."""
+        """Return a scope that begins with the settings of this one."""
         return replace(
             self,
             defaults=list(self.defaults),
@@ -140,7 +140,7 @@ class _Reader:
                 self.variables(below)
 
     def tree(self, tree: Element, scope: Scope, task: Task | None) -> None:
-        """Read a tree: what is beside a sampler applies to it, wherever it stands."""
+        """Read a tree: elements beside a sampler apply to it, before or after it."""
         inner = scope.inner()
         pairs = [(one, below) for one, below in _pairs(tree) if Properties(one).is_enabled]
         for one, _ in pairs:
@@ -159,7 +159,7 @@ class _Reader:
                 self.tree(below, replace(inner, names=names), task)
 
     def into_scope(self, one: Element, scope: Scope) -> None:
-        """Add an element to what applies to the samplers beside and below it."""
+        """Add an element to the settings of the samplers beside and below it."""
         properties = Properties(one)
         match one.tag:
             case "ConfigTestElement" if "HttpDefaults" in one.attributes.get("guiclass", ""):
@@ -196,7 +196,7 @@ class _Reader:
         return delay_ms / 1000, (delay_ms + range_ms) / 1000
 
     def controller(self, one: Element) -> None:
-        """Say what a controller does that is not carried over."""
+        """Note the effect of a controller that is not carried over."""
         place = f"line {one.line}"
         loops = Properties(one).text("LoopController.loops", "1")
         if one.tag == "LoopController" and loops != "1":
@@ -239,7 +239,7 @@ class _Reader:
         return {"users": threads, "duration": f"{length_s:g}s", "share": threads}
 
     def sampler(self, one: Element, below: Element | None, scope: Scope, task: Task) -> None:
-        """Add the request of a sampler, with what stands below it."""
+        """Add the request of a sampler, with the elements below it."""
         inner = scope.inner()
         for child, _ in _pairs(below) if below is not None else ():
             if Properties(child).is_enabled:

@@ -36,7 +36,7 @@ NOT = 4
 def sampler(
     properties: Properties, defaults: list[Properties], headers: list[Properties], texts: Texts
 ) -> Request:
-    """Make the request of a sampler; what it does not say, the defaults around it do."""
+    """Make the request of a sampler; the defaults around it fill in what it does not set."""
     around = [properties, *reversed(defaults)]
 
     def text(name: str, default: str = "") -> str:
@@ -120,7 +120,7 @@ def _add_arguments(
 
 
 def _field(argument: Properties, texts: Texts, *, is_multipart: bool) -> tuple[Text, Text]:
-    """Read a field; what JMeter sends as it is, is encoded already, except in a multipart body."""
+    """Read a field. One that JMeter sends unchanged is encoded already, but not in multipart."""
     name, value = argument.text("Argument.name"), texts.read(argument.raw("Argument.value"))
     is_encoded = argument.text("HTTPArgument.always_encode") == "false" and not is_multipart
     if is_encoded:

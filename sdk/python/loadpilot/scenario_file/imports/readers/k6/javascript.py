@@ -29,7 +29,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0"
 
 
 class Unknown:
-    """What is not known without executing the script."""
+    """A value that is not known without executing the script."""
 
     def __repr__(self) -> str:
         return "unknown"
@@ -87,13 +87,13 @@ class Code:
                 yield Code(one, self.script)
 
     def note(self, what: str) -> None:
-        """Say what is not carried over."""
+        """Note a part that is not carried over."""
         self.script.source.note(self.place, what)
 
 
 @dataclass(slots=True)
 class Script:
-    """A parsed script, and what its names stand for."""
+    """A parsed script, and the values of its names."""
 
     source: Source
     imported: Imported
@@ -150,7 +150,7 @@ class Script:
         return UNKNOWN
 
     def text(self, code: Code, value: Value) -> tuple[Any, ...]:
-        """Return a value as a text; what is not known becomes a parameter."""
+        """Return a value as a text; an unknown part becomes a parameter."""
         if isinstance(value, str):
             return (value,) if value else ()
         if isinstance(value, tuple):

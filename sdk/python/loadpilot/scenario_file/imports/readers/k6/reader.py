@@ -113,7 +113,7 @@ class _Module:
 
 
 def _data(value: Any) -> Any:
-    """Return options as data; what has variables or is not known is its text."""
+    """Return options as data; a value with variables, or unknown, becomes its text."""
     if isinstance(value, dict):
         return {name: _data(one) for name, one in value.items() if one is not UNKNOWN}
     if isinstance(value, list):

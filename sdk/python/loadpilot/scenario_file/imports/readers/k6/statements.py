@@ -160,7 +160,7 @@ class Statements:
             self._script.names[name.text] = found
 
     def _expression(self, code: Code) -> None:
-        """Read an expression for what it does."""
+        """Read an expression for its effect."""
         if code.kind in {"await_expression", "parenthesized_expression"}:
             for one in code:
                 self._expression(one)
@@ -177,7 +177,7 @@ class Statements:
             code.note(f"{code.snippet!r} is not carried over")
 
     def _value_of_call(self, code: Code, depth: int) -> Value:
-        """Do what a call does, and return its value; UNKNOWN for a call that is not known."""
+        """Carry over the effect of a call, and return its value; UNKNOWN for an unknown call."""
         function = code["function"]
         arguments = code["arguments"]
         if function is None or arguments is None:
@@ -248,7 +248,7 @@ class Statements:
         return (Variable(name),)
 
     def _json_of(self, function: Code, given: list[Code], name: str, depth: int) -> Value:
-        """Return what a script reads of the JSON of a response."""
+        """Return the value that a script reads from the JSON of a response."""
         if name == "JSON.parse":
             inner = self._script.value(given[0], depth + 1) if given else UNKNOWN
             if isinstance(inner, ResponseMember) and inner.name == "body":

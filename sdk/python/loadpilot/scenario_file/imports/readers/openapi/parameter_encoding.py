@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MARKS = {"label": (".", "."), "matrix": (";", ";")}
-"""What begins a segment of a path, and what is between exploded members; a comma otherwise."""
+"""Prefix of a segment of a path, and separator of exploded members; otherwise a comma separates."""
 DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
-"""What is between the members of a field of a query; a comma otherwise."""
+"""Separator of the members of a field of a query; a comma otherwise."""
 
 
 def field_text(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""Reads what Postman's test scripts say in a few well-known lines: statuses, and values to keep.
+"""Reads a few well-known lines of Postman's test scripts: checks of statuses, and values to keep.
 
-Scripts are never executed; every other line, and what runs under a condition, is named as not
-carried over.
+Scripts are never executed. Every other line, and code under a condition, is noted as not carried
+over.
 """
 
 from __future__ import annotations
