@@ -77,8 +77,8 @@ BEARER: dict[str, Any] = {
 
 
 class Api(FastAPI):
-    """An application whose OpenAPI document has the models of BESIDE, too, and what its guard and
-    what all routes of a kind answer.
+    """An application whose OpenAPI document also has the models of BESIDE, the answers of the
+    guard, and the answers that all routes of a kind share.
     """  # noqa: D205
 
     def openapi(self) -> dict[str, Any]:
@@ -97,14 +97,14 @@ class Api(FastAPI):
 
 def describe_operation(path: str, operation: dict[str, Any]) -> None:
     """Add credentials, and the answers that follow from a route's headers and body."""
-    # The empty one: a gateway on loopback may need no credentials.
+    # The empty alternative: a gateway on loopback may need no credentials.
     operation["security"] = [] if path in OPEN else [{"bearer": []}, {}]
     answers: dict[str, Any] = operation["responses"]
     if any(one["name"] == "If-None-Match" for one in operation.get("parameters", [])):
         answers["304"] = {"description": "The caller has the answer."}
     if "requestBody" in operation:
         body = {HTTPStatus.REQUEST_TIMEOUT, CONTENT_TOO_LARGE}
-        # Routes that take one type only leave JSON to the native module, which answers 422.
+        # Routes that take a single media type leave JSON to the native module, which answers 422.
         if str(HTTPStatus.UNSUPPORTED_MEDIA_TYPE.value) not in answers:
             body.add(HTTPStatus.BAD_REQUEST)
         more = says_no(*body)

@@ -1,6 +1,6 @@
-"""What every route needs: the logs, and threads on which to ask them.
+"""The state that every route needs: the logs, and threads on which to query them.
 
-Must never block the event loop: each question to a log runs on a thread.
+Must never block the event loop: each query of a log runs on a thread.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ REST_SECS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RequestDefaults:
-    """Values for what a request for a run leaves out."""
+    """Values for the fields that a request for a run leaves out."""
 
     agents: int
     wait_us: int
@@ -61,7 +61,7 @@ class RequestDefaults:
 
 
 FLEET = RequestDefaults(1, 60_000_000, 3_000_000)
-"""Defaults on a fleet, where agents need longer to join and to hear of a start."""
+"""Defaults on a fleet, where agents need longer to join and to learn of a start."""
 
 
 @asynccontextmanager
@@ -170,9 +170,9 @@ class Gateway:
         return await self.asking(call, lane)
 
     async def unreadable(self, secs: float) -> str | None:
-        """Ask the log that takes new runs for its state; return why it does not answer in time.
+        """Query the state of the log that takes new runs; return why it does not answer in time.
 
-        Concurrent calls share one question.
+        Concurrent calls share one query.
         """
         if self._checking is None or self._checking.done():
             self._checking = asyncio.get_running_loop().create_task(self._check())

@@ -44,11 +44,11 @@ REPEAT_LOG_SECS = 60.0
 FILES_BESIDE = 3_096
 """Number of open files wanted beside connections: a few for each connection to a log."""
 NATIVE_THREADS_MAX = 16
-"""Number of threads that ask the log; further questions wait. Steering has its own."""
+"""Number of threads that query the log; further queries wait. Steering has its own."""
 INDEXED_RUNS_MAX = 32
 """Maximum number of runs of one log that stay folded, by their last use."""
 SESSIONS_MAX = 12
-"""Maximum number of connections to one log for questions, and of those kept unused."""
+"""Maximum number of connections to one log for queries, and of those kept unused."""
 STEERED_MAX = 8
 """Maximum number of connections to one log that wait for a decision, and of threads."""
 KEPT_MAX = 4
@@ -69,7 +69,7 @@ ANSWERS_CHARS_MAX = 64 << 20
 EXPORTED_RUNS_MAX = 20
 """Maximum number of runs whose figures are in /metrics: the newest ones."""
 EXPORTED_ENDED_SECS = 300.0
-"""How long the figures of a run stay in /metrics after its end: Prometheus looks back so far."""
+"""How long the figures of a run stay in /metrics after its end: as far as Prometheus looks back."""
 EXPORTED_OVERDUE_SECS = 3600.0
 """How long after its planned end a run without an end stays in /metrics."""
 EXPORTED_FRESH_SECS = 1.0

@@ -41,7 +41,7 @@ CHILD = "import signal, runpy; signal.alarm({secs}); runpy.run_module('loadpilot
 
 
 class Compiled(BaseModel):
-    """What the command prints: the plan, its bodies in base64, and its hooks."""
+    """The output of the command: the plan, its bodies in base64, and its hooks."""
 
     plan: dict[str, Any]
     bodies: dict[str, str]
@@ -116,14 +116,14 @@ class ScenarioFiles:
 
 
 class Child(asyncio.SubprocessProtocol):
-    """What a child process prints.
+    """The output of a child process.
 
-    Its exit is not the end of what it prints: a process that it started may hold its pipes, for
-    ever.
+    The output may go on after the exit of the child: a process that it started may hold its pipes
+    for ever.
     """
 
     def __init__(self) -> None:
-        """Expect both ends."""
+        """Start with both pipes open."""
         loop = asyncio.get_running_loop()
         self.printed = {STDOUT: bytearray(), STDERR: bytearray()}
         self.exited: asyncio.Future[None] = loop.create_future()
@@ -131,18 +131,18 @@ class Child(asyncio.SubprocessProtocol):
         """Done when it exited and both pipes are closed; or ApiError for too much output."""
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep what was printed."""
+        """Store the output."""
         self.printed[fd] += data
         if len(self.printed[fd]) > PRINTED_BYTES_MAX[fd] and not self.complete.done():
             rule = f"must print at most {PRINTED_BYTES_MAX[fd]} bytes, its plan included"
             self.complete.set_exception(wrong("file", rule, len(self.printed[fd])))
 
     def process_exited(self) -> None:
-        """Note the exit."""
+        """Record the exit."""
         self.exited.set_result(None)
 
     def connection_lost(self, _: Exception | None) -> None:
-        """Note the end of all output."""
+        """Record the end of all output."""
         if not self.complete.done():
             self.complete.set_result(None)
 
@@ -154,7 +154,7 @@ def kill(pid: int) -> None:
 
 
 def refused(file: str, errors: str) -> ApiError:
-    """Build the answer for a file that does not compile, from what the command printed."""
+    """Build the answer for a file that does not compile, from the output of the command."""
     problems: list[dict[str, str]] = []
     is_error = False
     for line in errors.splitlines():

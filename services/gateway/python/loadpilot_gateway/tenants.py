@@ -53,7 +53,7 @@ class RotatingServer(Server):
         return self.token is not None or self.token_file is not None
 
     def stamp(self) -> object:
-        """Return what changes when the credentials do."""
+        """Return a value that changes with the files of the credentials."""
         files = (self.token_file, self.creds, self.cert, self.key)
         return [stamp_of(one) for one in files if one is not None]
 
@@ -64,14 +64,14 @@ class Tenants:
     def __init__(
         self, gateways: Mapping[str, Gateway], addresses: AddressBuckets | None = None
     ) -> None:
-        """Take them, at least one, and what limits requests without a valid key, if anything."""
+        """Take the gateways, at least one, and the limits for requests without a valid key."""
         self._gateways = dict(gateways)
         self.first = next(iter(self._gateways.values()))
         self.addresses = addresses
         self.requests: Counter[tuple[str, int]] = Counter()
         """Number of answers by route and status code, of all tenants."""
         self._unread: set[str] = set()
-        """Tenants whose logs could not be read at the last look."""
+        """Tenants whose logs could not be read at the last check."""
 
     def of(self, tenant: str) -> Gateway | None:
         """Find the gateway of a tenant."""
@@ -86,9 +86,10 @@ class Tenants:
         return self.addresses.limited if self.addresses is not None else 0
 
     async def check_logs(self) -> None:
-        """Ask each tenant's log for its state; raises ApiError if one does not answer.
+        """Query the state of each tenant's log; raises ApiError if one does not answer.
 
-        The answer is open to everyone: it names no tenant of several, and the log does.
+        The answer is open to everyone. With several tenants it names none; the gateway's own log
+        names them.
         """
         failed = await asyncio.gather(*(one.unreadable(READY_SECS) for one in self))
         reasons = {name: why for name, why in zip(self._gateways, failed, strict=True) if why}
@@ -108,11 +109,11 @@ class Tenants:
             one.hub.close()
 
     async def rest(self) -> None:
-        """Close what is unused at an interval, until cancelled."""
+        """Close unused logs at an interval, until cancelled."""
         await asyncio.gather(*(one.rest() for one in self))
 
     async def end_views(self) -> None:
-        """End live views of callers who are admitted no more, until cancelled."""
+        """End live views of callers that are no longer admitted, until cancelled."""
         while True:
             await asyncio.sleep(VIEWS_SECS)
             for one in self:

@@ -123,7 +123,7 @@ class Ui:
             page.unlink(missing_ok=True)
 
     def _hear(self, stack: LocalStack, serving: Server) -> None:
-        """Print what the stack says; when the stack fails, end the server."""
+        """Print the events of the stack; when the stack fails, end the server."""
         while not self._ended:
             try:
                 relay_events(stack, say, HEAR_SECS)

@@ -1,4 +1,4 @@
-"""What routes have in common: the gateway, the caller, the run, and answers with an ETag."""
+"""Shared dependencies of routes: the gateway, the caller, the run, and answers with an ETag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed in an answer since the one that a caller has, so that a live page asks for little.
+"""Differences between two answers about a run, so that a live page transfers little.
 
 A caller that accepts MEDIA_TYPE names the ETag of the answer it has, and receives the difference.
 Must never be needed for an answer: without the earlier one the caller receives the new one whole.

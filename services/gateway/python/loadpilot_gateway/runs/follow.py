@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .logs import Log
 
 WATCH_SECS = 0.5
-"""Interval at which a follower looks whether it has watchers."""
+"""Interval at which a follower checks whether it has watchers."""
 LINGER_SECS = 5.0
 """How long a run is followed after its last watcher left: most reconnect."""
 SNAPSHOT, UNSTORED, CONNECTION = '{"snapshot":', '{"unstored":', '{"connection":'
@@ -113,13 +113,13 @@ class Followed:
         self.wake()
 
     def wake(self) -> None:
-        """Let all watchers look for what is new, WOKEN_MAX at a time."""
+        """Wake all watchers to read new events, WOKEN_MAX at a time."""
         self.version += 1
         if not self._to_wake:
             self._wake_some()
 
     def _wake_some(self) -> None:
-        """Wake the next watchers. Each costs the event loop time, which others need, too."""
+        """Wake the next watchers. Each takes time of the event loop, which other requests need."""
         if not self._to_wake and self._woken_version != self.version:
             self._woken_version, self._to_wake = self.version, list(self.watchers)
         for one in self._to_wake[:WOKEN_MAX]:
@@ -140,7 +140,7 @@ class Watcher:
         caller: Hashable = None,
     ) -> None:
         """Begin to watch the run; take the sequence of the last line that the caller has, whether
-        it is admitted still, and what is the same in all views of the caller.
+        the caller is still admitted, and a value that is equal in all views of the caller.
         """  # noqa: D205
         self.is_current = is_current
         self.caller = caller
@@ -169,7 +169,7 @@ class Watcher:
             if count > warned:
                 warned = count
                 yield ServerSentEvent(event="unstored", raw_data=why)
-            # More may have come while the caller read: the end is sent after all of it.
+            # New events may have come while the caller read: the end is sent after all of them.
             if version != followed.version:
                 continue
             if followed.end is not None:
@@ -206,9 +206,9 @@ class Hub:
         return followed, watcher
 
     def end_views(self) -> None:
-        """Wake the watchers of each run that a caller watches who is admitted no more."""
+        """Wake the watchers of each run with a caller that is no longer admitted."""
         for followed in self._followed.values():
-            # One look for each caller, who may have thousands of views.
+            # One check for each caller, which may have thousands of views.
             by_caller = {one.caller: one for one in followed.watchers}
             if not all(one.is_current() for one in by_caller.values()):
                 followed.wake()

@@ -76,7 +76,7 @@ class IndexedRuns:
 
     def _fresh(self, run: str, entry: Entry) -> _native.Reading:
         """Read or update it; concurrent calls wait. A run that is over is not read again."""
-        # A thread that waits for this run does not keep another one from a different run.
+        # A thread that waits for this run does not block threads that read other runs.
         with entry.lock, self._working:
             if entry.reading is None:
                 entry.reading = self._read(run)

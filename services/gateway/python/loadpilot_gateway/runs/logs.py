@@ -36,7 +36,7 @@ LISTING_SECS = 1.0
 DELETED_SECS = 10.0
 """Maximum delay until a deleted run leaves the list of a log that is not written."""
 IDLE_SECS = 20.0
-"""How long the server of a past log runs after the last question."""
+"""How long the server of a past log runs after the last query."""
 
 Listed = dict[str, Any]
 """A run in a list, as the native module returns it, its log and whether it was killed."""
@@ -178,7 +178,7 @@ class Opened:
         """Take the stack, the connections and the folder of the log."""
         self.sessions = sessions
         self.users = 0
-        """Number of questions that use it now; those to a dead server wait for long."""
+        """Number of queries that use it now; those to a dead server wait for long."""
         self.used_at = monotonic()
         self._stack = stack
         self._folder = folder
@@ -209,7 +209,7 @@ class Opened:
 
 
 class FolderLog(Log):
-    """A past log, or one of another command: opened for a question, closed IDLE_SECS later."""
+    """A past log, or one of another command: opened for a query, closed IDLE_SECS later."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
         """Take its folder, and the folder of its indexed runs."""
@@ -255,7 +255,7 @@ class FolderLog(Log):
 
     def runs(self, *, now: bool = False) -> list[Listed]:
         """List its runs; while its files do not change, the list stays valid."""
-        # Before the list is read: what is written meanwhile is read the next time.
+        # Taken before the list is read: events that are written meanwhile are read the next time.
         looked = self._look()
         is_used_by_other_command = (self._folder / STACK_FILE).exists() and self._open is None
         if is_used_by_other_command or looked != self._seen:
@@ -307,7 +307,7 @@ class FolderLog(Log):
         return [(str(one), one.stat().st_size) for one in blocks if one.exists()]
 
     def _drop(self, ours: Opened) -> None:
-        """Close it after a fault, so that the next question opens it again."""
+        """Close it after a fault, so that the next query opens it again."""
         with self._lock:
             is_open = self._open is ours
             if is_open:

@@ -46,7 +46,7 @@ class Outcomes:
     async def of(self, listed: list[Listed]) -> dict[str, RunOutcome]:
         """Find the outcomes that are ready within WAIT_SECS; the others are folded later."""
         ended = list(dict.fromkeys(str(one["run"]) for one in listed if one["ending"] is not None))
-        # Else each fold would drop an outcome that the same list needs.
+        # Otherwise each fold would drop an outcome that the same list needs.
         self._most = max(self._most, len(ended))
         self._wanted = [run for run in ended if run not in self._known]
         if self._wanted:

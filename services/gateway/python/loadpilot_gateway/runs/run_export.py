@@ -1,8 +1,8 @@
 """The runs whose figures a Prometheus scrapes here, and figures of this process.
 
-Shown are runs that are open or ended a short while ago, up to a number. Must never read them more
-often than once a second, nor take more than 5 % of a core for each log, however many scrapes there
-are.
+Exported are runs that are open or ended a short while ago, up to a maximum number. Must never read
+them more often than once a second, nor take more than 5 % of a core for each log, however many
+scrapes there are.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LogFigures:
     """Those of its runs."""
 
     def late(self) -> LogFigures:
-        """Return them for a log that is not read in time."""
+        """Return the figures, marked as those of a log that is not read in time."""
         return replace(self, process={**self.process, "log_read": False})
 
 
@@ -63,7 +63,7 @@ class ExportedRuns:
         self._process: dict[str, Any] = {"nats_up": False, "log_read": False}
 
     def refresh(self) -> None:
-        """Read what is new, unless that was done a short while ago."""
+        """Read new events, unless that was done a short while ago."""
         with self._lock:
             begun = monotonic()
             if begun >= self._next_at:
@@ -72,7 +72,7 @@ class ExportedRuns:
                 self._next_at = begun + max(EXPORTED_FRESH_SECS, EXPORTED_BUSY_FACTOR * took)
 
     def figures(self) -> LogFigures:
-        """Return what was read last."""
+        """Return the figures that were read last."""
         return LogFigures({**self._process, "tenant": self._tenant}, list(self._figures.values()))
 
     def _read(self) -> None:
@@ -143,6 +143,6 @@ def _is_recent(one: Listed, now_us: int) -> bool:
     """Whether a run goes on or ended a short while ago."""
     if one["ended_at"] is not None:
         return bool(one["ended_at"] > now_us - int(EXPORTED_ENDED_SECS * SECOND_US))
-    # What a killed stack left over never ends.
+    # A left-over run of a killed stack never ends.
     until_us = one["created_at"] + one["profile_us"] + int(EXPORTED_OVERDUE_SECS * SECOND_US)
     return bool(until_us > now_us)

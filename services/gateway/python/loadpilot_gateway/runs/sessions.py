@@ -62,7 +62,7 @@ class Sessions:
     ) -> None:
         """Take the function that connects, which may raise Refused or Fault, and a cache folder.
 
-        ``stamp`` changes with the credentials: older connections are used for no new question.
+        ``stamp`` changes with the credentials: older connections are used for no new query.
         """
         self._stamp = stamp
         self._current = stamp()

@@ -71,7 +71,7 @@ class Proxy:
 
 
 class NoRule(Exception):
-    """A caller whom the proxy names and no rule admits."""
+    """No rule admits a caller that the proxy names."""
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Authenticator:
     """The tenant of callers without a key or a rule."""
     keys: WatchedFile[tuple[Key, ...]] | None = None
     rules: WatchedFile[tuple[ProxyRule, ...]] | None = None
-    """Tenants and roles of callers whom the proxy names; None: all are admins of the tenant."""
+    """Tenants and roles of callers that the proxy names; None: all are admins of the tenant."""
     group_header: str | None = None
     """Header with the groups of such a caller, in lower case."""
     session_secret: bytes | None = None
@@ -128,7 +128,7 @@ class Authenticator:
             return Identity(self.user, self.tenant)
         if self.keys is not None:
             found = self._by_key(headers)
-            # An invalid key does not count as a caller whom the proxy names.
+            # A caller with an invalid key does not count as one that the proxy names.
             if found is not None or _bearer_text(headers).startswith(KEY_PREFIX):
                 return found
         elif self._shows_token(headers) or self._cookie_owner(headers) == "":
@@ -167,7 +167,7 @@ class Authenticator:
         return next((one for one in keys if one.id == key and one.state(now) == "valid"), None)
 
     def _by_proxy(self, headers: Mapping[str, str]) -> Identity | None:
-        """Find a caller whom the proxy names; raises NoRule."""
+        """Find a caller that the proxy names; raises NoRule."""
         if self.rules is not None:
             return self._by_rule(headers)
         if self.proxy is None or self.token is not None or self.keys is not None:
@@ -176,7 +176,7 @@ class Authenticator:
         return Identity(name, self.tenant) if name else None
 
     def _by_rule(self, headers: Mapping[str, str]) -> Identity | None:
-        """Find tenant and role of a caller whom the proxy names; raises NoRule."""
+        """Find tenant and role of a caller that the proxy names; raises NoRule."""
         name = self._named(headers)
         if name is None or self.rules is None:
             return None
@@ -199,9 +199,9 @@ class Authenticator:
         return self.metrics is not None and hmac.compare_digest(_bearer(headers), self.metrics)
 
     def opened_by(self, token: str) -> str | None:
-        """Find who owns the session that a token or key opens: the id of the key, or ""; else None.
+        """Find the owner of the session that a token or key opens: the id of the key, or "".
 
-        Uses up the one-time token.
+        None for an invalid token or key. Uses up the one-time token.
         """
         if self.keys is not None:
             found = self._shown_key(token)
@@ -215,7 +215,7 @@ class Authenticator:
         return None
 
     def new_cookie(self, owner: str = "") -> str:
-        """Make the value of Set-Cookie for a browser's session; a key owns it, or no key."""
+        """Make the value of Set-Cookie for a browser's session; the id of a key owns it, or ""."""
         until = str(int(time()) + SESSION_SECS)
         bound = f"{until}.{owner}" if owner else until
         value = f"{bound}.{self._sign(bound)}"
@@ -233,7 +233,7 @@ class Authenticator:
         return self.token is not None and hmac.compare_digest(_bearer(headers), self.token)
 
     def _cookie_owner(self, headers: Mapping[str, str]) -> str | None:
-        """Find who owns the session of a cookie: the id of a key, or ""; None without one."""
+        """Find the owner of a cookie's session: the id of a key, or ""; None without a session."""
         bound, _, signed = _cookie_value(headers.get("cookie", ""), self.cookie).rpartition(".")
         if not hmac.compare_digest(self._sign(bound).encode(), signed.encode()):
             return None

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 API = "/api/"
 METRICS = "/metrics"
 OTHER_ROUTE = "other"
-"""Name of what is no route, such as a file of the web UI, where answers are counted."""
+"""Name under which answers to paths without a route are counted, such as files of the web UI."""
 ASSETS = "/assets/"
 """Files of the web UI whose names hold a hash of their content."""
 PROBES = frozenset({"/healthz", "/readyz"})

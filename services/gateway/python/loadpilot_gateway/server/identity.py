@@ -1,4 +1,4 @@
-"""The caller of a request: its name, its tenant, and what it may do there.
+"""The caller of a request: its name, its tenant, and its role there.
 
 Must never hold a secret.
 """
@@ -24,7 +24,7 @@ class Identity:
     expires: int | None = None
     """When the key ends, in seconds since 1970; None: never."""
     groups: frozenset[str] | None = None
-    """Groups that the proxy named; None for a caller whom no rule admitted."""
+    """Groups that the proxy named; None for a caller that was not admitted by a rule."""
 
     @property
     def scope(self) -> str:

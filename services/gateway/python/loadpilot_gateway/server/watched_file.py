@@ -1,6 +1,6 @@
 """A file of the operator that is read again when it changes; an invalid one counts as empty.
 
-Must never answer from what a file held before it became invalid.
+Must never answer from the content of a file before it became invalid.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 class WatchedFile(Generic[T]):
-    """One file, and what it holds now."""
+    """One file, and its current content."""
 
     def __init__(self, file: Path, read: Callable[[Path], T], empty: T) -> None:
-        """Take the reader, which raises Refused or OSError, and what an invalid file stands for."""
+        """Take the reader, which raises Refused or OSError, and the value of an invalid file."""
         self.file = file
         self._read = read
         self._empty = empty
@@ -33,7 +33,7 @@ class WatchedFile(Generic[T]):
         self._lock = Lock()
 
     def now(self) -> T:
-        """Return what the file holds; a mistake is logged once for each change."""
+        """Return the content of the file; a mistake is logged once for each change."""
         with self._lock:
             stamp = stamp_of(self.file)
             if not self._is_read or stamp != self._stamp:
@@ -48,7 +48,7 @@ class WatchedFile(Generic[T]):
 
 
 def stamp_of(file: Path) -> object:
-    """Return what changes when a file is written or replaced; None for an unreadable one."""
+    """Return a value that changes when a file is written or replaced; None if it is unreadable."""
     try:
         found = file.stat()
     except OSError:
