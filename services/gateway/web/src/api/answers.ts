@@ -108,7 +108,7 @@ export interface PastScenario {
   verdict: VerdictWord | null;
 }
 
-/** What can be started. */
+/** Scenarios that can be started. */
 export interface Scenarios {
   past: PastScenario[];
   /** Files of the directory of `loadpilot ui`; null on a fleet. */
@@ -119,7 +119,7 @@ export interface CompiledFile {
   plan: string;
   /** Base64, by the SHA-256 in the plan. */
   bodies: Record<string, string>;
-  /** What only the command can play. */
+  /** Hooks that only the command can play. */
   hooks: string[];
 }
 

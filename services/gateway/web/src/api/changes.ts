@@ -1,4 +1,4 @@
-// Changes between two answers of the gateway: a live page asks for what is different only.
+// Changes between two answers of the gateway: a live page requests only the differences.
 // Pure: an answer is never modified, and unchanged parts of it stay the same objects.
 
 /** `[]`: the member is gone; `[value]`: its new value; an object: a change for each member of an

@@ -51,13 +51,13 @@ export async function post<T>(
   });
 }
 
-/** An answer of the gateway that is asked for again. */
+/** An answer of the gateway that is requested again. */
 export interface Known<T> {
   data: T;
   etag: string | null;
 }
 
-/** Asks for an answer, or for what changed since an earlier one of the same path. */
+/** Requests an answer, or the changes since an earlier one of the same path. */
 export async function getAgain<T>(
   path: string,
   earlier: Known<T> | null,
@@ -119,7 +119,7 @@ async function readProblem(response: Response): Promise<Problem> {
   );
 }
 
-/** What Retry-After of a 429 says, in ms. */
+/** The delay in Retry-After of a 429, in ms. */
 function retryMs(response: Response): number | null {
   const secs = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
   return response.status === 429 && secs > 0 ? secs * 1000 : null;

@@ -18,8 +18,8 @@ interface Options {
 
 const RETRY_MS = 3000;
 
-/** Loads `path`; null loads nothing. An answer to an outdated request is dropped. A refresh asks
- * for what changed since the answer before. */
+/** Loads `path`; null loads nothing. An answer to an outdated request is dropped. A refresh
+ * requests the changes since the answer before. */
 export function useResource<T>(path: string | null, { every = 0 }: Options = {}): Resource<T> {
   const known = useRef<{ path: string; answer: Known<T> } | null>(null);
   const load = async (signal: AbortSignal): Promise<T> => {
@@ -63,8 +63,8 @@ export function useQuery<T>(
         if (aborter.signal.aborted) return;
         const failure = asProblem(error);
         setProblem(failure);
-        // Retries network and server errors, and what was above a limit when the gateway says; any
-        // other rejected request would fail again.
+        // Retries network and server errors, and requests above a limit at the time that the
+        // gateway names. Any other rejected request would fail again.
         if (failure.retryMs !== null) schedule(Math.max(every, failure.retryMs));
         else if (failure.status === 0 || failure.status >= 500) schedule(Math.max(every, RETRY_MS));
       }

@@ -1,5 +1,5 @@
-// Light or dark theme: the setting of the system until the user chooses. Without signals, which a
-// report in one file does not need otherwise.
+// Light or dark theme: the setting of the system until the user chooses. Uses no signals, which a
+// report in one file would load for the theme only.
 
 import { useEffect, useState } from "preact/hooks";
 

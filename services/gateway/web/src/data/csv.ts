@@ -2,10 +2,10 @@
 
 export type Cell = string | number | null | undefined;
 
-/** What a spreadsheet would take for a formula at the beginning of a text. */
+/** Beginning of a text that a spreadsheet would take for a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 
-/** CSV by RFC 4180. No text becomes a formula; what was not measured is empty. */
+/** CSV by RFC 4180. No text becomes a formula; a value that was not measured is empty. */
 export function csvText(head: string[], rows: Cell[][]): string {
   return [head, ...rows].map((row) => row.map(cellText).join(",")).join("\r\n") + "\r\n";
 }

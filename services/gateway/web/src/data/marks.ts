@@ -1,4 +1,4 @@
-// What changed while a run went on: new rates, pauses, stops, load generators lost or joined.
+// Changes during a run: new rates, pauses, stops, load generators lost or joined.
 // Taken from the report's facts, never from the text of its timeline.
 
 import type { Holder, Report, ShardMap, Steered } from "../api/_generated/report";
@@ -64,7 +64,7 @@ function stopMark({ run }: Pick<Report, "run">): Mark[] {
   return [{ kind: "stop", atUs, toUs: null, label: "stopped", text: "Stopped" }];
 }
 
-/** Losses of load generators, and what they did not report. */
+/** Losses of load generators, and the arrivals that they did not report. */
 function lossMarks({ run, gaps }: Pick<Report, "run" | "gaps">): Mark[] {
   const maps = run.maps ?? [];
   const processes = new Map(run.holders.map((facts) => [facts.holder.boot_id, facts]));

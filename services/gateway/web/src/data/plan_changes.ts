@@ -1,5 +1,5 @@
-// What the start form changes in a plan, and the requests that carry it. A plan stays the text that
-// the gateway sent: reading it as JSON here would round its numbers.
+// The changes of the start form to a plan, and the requests with them. A plan stays the text that
+// the gateway sent: parsing it as JSON here would round its numbers.
 
 import type { Threshold } from "../api/answers";
 

@@ -21,7 +21,7 @@ export function rangeWithin(fromUs: number[], series: Series | null): [number, n
 
 type Column = (number | null)[];
 
-/** The series as far as it says something: up to the present, the stop or the end. */
+/** The part of the series with data: up to the present, the stop or the end. */
 export function shownSeries(series: Series, state: string, stoppedAtUs: number | null): Series {
   if (!isOver(state)) return upToPresent(series);
   return stoppedAtUs === null ? series : upToStop(series, stoppedAtUs);

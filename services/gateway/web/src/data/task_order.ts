@@ -75,7 +75,7 @@ export function listedTasks(tasks: TaskReport[], order: Order | null, text: stri
   return sorted(listed, order, ({ task }) => task);
 }
 
-/** What was not measured comes last in both directions. */
+/** Values that were not measured come last in both directions. */
 function sorted<T>(all: T[], order: Order | null, of: (one: T) => TaskReport | CallReport): T[] {
   if (!order) return all;
   const { column, isAscending } = order;

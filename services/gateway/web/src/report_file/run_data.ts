@@ -1,4 +1,4 @@
-// What the file of a report holds of its run: answers of the log, as the command wrote them.
+// The data of a run in the file of its report: answers of the log, as the command wrote them.
 
 import type { Report } from "../api/_generated/report";
 import type { AgentsOverTime, Errors, Heat, Series } from "../api/answers";

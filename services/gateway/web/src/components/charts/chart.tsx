@@ -26,7 +26,7 @@ export interface Plot {
   legend?: boolean;
   /** Unit of the figures, for files. */
   unit?: string;
-  /** The figures as a table; the default is what the lines draw. */
+  /** The figures as a table; by default those that the lines draw. */
   table?: (u: uPlot) => ChartTable;
 }
 
@@ -36,7 +36,7 @@ interface Latest {
 }
 
 interface ChartProps {
-  /** What the chart shows, in one sentence. */
+  /** Content of the chart, in one sentence. */
   description: string;
   data: Columns;
   /** Called when `rebuildKey` or the theme changes; new data alone does not rebuild the chart. */

@@ -5,7 +5,7 @@ import type uPlot from "uplot";
 
 type Zoom = ((from: number, to: number) => void) | undefined;
 
-/** Where a range began that Shift selects, by chart. */
+/** Start of the range that Shift selects, by chart. */
 const anchors = new WeakMap<uPlot, number>();
 const NO_RANGE = { left: 0, top: 0, width: 0, height: 0 };
 

@@ -65,7 +65,7 @@ function drawLine({ ctx, bbox }: uPlot, x: number, colour: string): void {
   ctx.stroke();
 }
 
-/** Writes a label in the first row with room. Without any it is left out: the list has it. */
+/** Writes a label in the first row with room. Without room it is left out: the list has it. */
 function drawLabel(
   { ctx, bbox }: uPlot,
   x: number,

@@ -22,7 +22,7 @@ export function Scrubber({ endUs, tickUs, asOf, story, startAt, onMove }: Scrubb
   const [playing, setPlaying] = useState(false);
   const [moved, ask] = useThrottled(onMove);
   const last = Math.max(1, Math.ceil(endUs / tickUs));
-  // The slider follows the hand; the page follows the slider a few times a second.
+  // The slider moves at once; the page follows it a few times a second.
   const us = moved ? moved.value : asOf;
   const at = us === null ? last : Math.min(last, Math.round(us / tickUs));
   const move = (tick: number) => ask(tick >= last ? null : Math.max(0, tick) * tickUs);

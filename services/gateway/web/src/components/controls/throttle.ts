@@ -1,10 +1,10 @@
-// Hooks that limit how often a moved control asks.
+// Hooks that limit how often a moved control causes requests.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** Minimum time between two positions of a slider that are asked for, in ms. */
+/** Minimum time between two positions of a slider for which the page sends requests, in ms. */
 export const ASK_MS = 200;
-/** How long a value does not change before it is settled, in ms: longer than a hand hesitates. */
+/** Time without a change after which a value is settled, in ms: longer than a pause in a drag. */
 const SETTLED_MS = 500;
 
 interface Pending<T> {
@@ -13,8 +13,8 @@ interface Pending<T> {
   calledAt: number;
 }
 
-/** The moved position until it is asked for, and a function that moves it: `ask` is called at once,
- * then at most once every `ASK_MS`, and always with the last position. */
+/** The moved position until `ask` is called with it, and a function that moves it. `ask` is called
+ * at once, then at most once every `ASK_MS`, and always with the last position. */
 export function useThrottled<T>(
   ask: (value: T) => void,
 ): [{ value: T } | null, (value: T) => void] {
@@ -47,7 +47,7 @@ export function useThrottled<T>(
   return [moved, move];
 }
 
-/** The value once it has not changed for `SETTLED_MS`; at first at once. */
+/** The value once it has not changed for `SETTLED_MS`; the first value at once. */
 export function useSettled<T>(value: T): T {
   const [settled, setSettled] = useState(value);
   const key = JSON.stringify(value);

@@ -173,7 +173,7 @@ function coresText(agent: AgentOverTime | undefined): string {
   return agent?.cores == null ? NOT_MEASURED : String(agent.cores);
 }
 
-/** What a later process reported of a killed one. */
+/** Counts of a killed process that a later process reported. */
 function TailNote({ tail }: { tail: TailFacts }) {
   const text = tail.lost
     ? `its last counts are lost: ${tail.lost}`

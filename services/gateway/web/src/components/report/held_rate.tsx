@@ -1,4 +1,4 @@
-// The highest rate at which the gates of a run hold, and what was measured on the way to it.
+// The highest rate at which the gates of a run hold, and the figures of the steps to it.
 
 import type { HeldRate, HoldWindow } from "../../api/_generated/report";
 import { clock, perSecond, plain } from "../../format/numbers";

@@ -1,4 +1,4 @@
-// What the scenario measures itself: checks, its own metrics, and streamed responses.
+// Measurements of the scenario itself: checks, its own metrics, and streamed responses.
 
 import type { Report } from "../../api/_generated/report";
 import type { Series } from "../../api/answers";

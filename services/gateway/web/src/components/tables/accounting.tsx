@@ -1,4 +1,4 @@
-// Where the planned arrivals went: started, dropped, called off, lost; and what does not count.
+// Accounting of the planned arrivals: started, dropped, called off, lost; and uncounted events.
 
 import type { Report } from "../../api/_generated/report";
 import { dropReason } from "../../format/labels";
@@ -7,7 +7,7 @@ import { Figure, FigureCell } from "../layout/figures";
 
 type Arrivals = Report["arrivals"];
 
-/** Reasons by which users called arrivals off: these are no fault of anything. */
+/** Reasons for which users called arrivals off: neither target nor generator is at fault. */
 const CALLED_OFF: ReadonlySet<string> = new Set(["stopped", "paused"]);
 const GAPS_SHOWN_MAX = 10;
 
@@ -76,7 +76,7 @@ function Row({ name, of, n }: { name: string; of: string; n: number }) {
   );
 }
 
-/** What the log does not contain, or contains and does not count. */
+/** Data that the log lacks, or contains and does not count. */
 export function DataGaps({ report: { gaps, run } }: { report: Pick<Report, "gaps" | "run"> }) {
   const at = (tick: number) => clock((tick * run.tick_us) / 1e6);
   const { lost, quarantined, excess_arrivals: arrivals, excess_calls: calls } = gaps;

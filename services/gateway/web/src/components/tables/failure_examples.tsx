@@ -1,4 +1,4 @@
-// Requests that failed, as text: what was sent, and the beginning of what came back.
+// Requests that failed, as text: the request, and the beginning of the response.
 
 import type { Errors } from "../../api/answers";
 import { outcome, spaced } from "../../format/labels";

@@ -113,7 +113,7 @@ export function PercentileTable(props: PercentileTableProps) {
 
 const CLOSED_LOOP_TITLE = "A closed loop has no schedule: a request is due when it is sent";
 
-/** What a closed loop leaves out, and how failed requests compare with those that were ok. */
+/** Latencies that a closed loop leaves out, and a comparison of failed requests with ok ones. */
 export function LatencyNotes({ times, closedLoop }: { times: Latency; closedLoop: boolean }) {
   const { response_ok: ok, response_failed: failed, unconnected = 0 } = times;
   return (

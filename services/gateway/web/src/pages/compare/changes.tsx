@@ -1,4 +1,4 @@
-// What the engine found of compared runs: how each figure changed, and what that means.
+// The engine's findings about compared runs: how each figure changed, and what that means.
 
 import type { Comparison, FigureChange } from "../../api/_generated/comparison";
 import type { Comparisons } from "../../api/answers";
@@ -7,7 +7,7 @@ import { Panel } from "../../components/layout/panel";
 import type { Tone } from "../../format/labels";
 import { difference, percent, plain } from "../../format/numbers";
 
-/** What the engine found, by run, task and figure. */
+/** The engine's findings, by run, task and figure. */
 export type Changes = Map<string, Found>;
 
 export interface Found {
@@ -79,7 +79,7 @@ interface ConclusionsProps {
   comparisons: Comparison[];
 }
 
-/** What the comparison comes to, a sentence for each run. */
+/** The result of the comparison, a sentence for each run. */
 export function Conclusions({ labels, comparisons }: ConclusionsProps) {
   return (
     <Panel title="Result" note="against the baseline" wide>

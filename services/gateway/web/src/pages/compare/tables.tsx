@@ -149,7 +149,7 @@ const ROWS: Row[] = [
   },
 ];
 
-/** Rows of what only some scenarios have: checks, streams and their own metrics. */
+/** Rows that only some scenarios have: checks, streams and their own metrics. */
 function measuredRows(reports: Report[]): Row[] {
   const none = "The run has no such figure";
   const rows: Row[] = [];

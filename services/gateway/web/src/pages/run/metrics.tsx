@@ -1,4 +1,4 @@
-// What the scenario measures itself: checks, its own metrics, and streamed responses.
+// Measurements of the scenario itself: checks, its own metrics, and streamed responses.
 
 import { Empty, Failed } from "../../components/layout/panel";
 import { MetricPanels, hasOwnMetrics } from "../../components/report/metrics";

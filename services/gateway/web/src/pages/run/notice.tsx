@@ -1,4 +1,4 @@
-// What is wrong with the page of a run, in one message: the first cause hides those that follow.
+// One message about an error of the page of a run: the first cause hides those that follow.
 
 import { unreachable, type Problem } from "../../api/http";
 import type { Live } from "../../api/live";

@@ -41,9 +41,9 @@ const RUNS: Route = { page: "runs", filter: NO_FILTER };
 export function Run({ run, view }: { run: string; view: View }) {
   const path = `/runs/${encodeURIComponent(run)}`;
   const asOf = view.asOf;
-  // Whether the run has ended is a matter of its newest state, not of the selected second.
+  // The newest state says whether the run has ended, not the state at the selected second.
   const [over, setOver] = useState(false);
-  // Of a killed run nothing changes, and each request would keep its log from `loadpilot resume`.
+  // A killed run does not change, and each request would keep `loadpilot resume` from its log.
   const [killed, setKilled] = useState(false);
   const newest = useResource<Report>(path + queryString({ ticks: "false" }), {
     every: over || killed ? 0 : LIVE_REFRESH_MS,
@@ -55,13 +55,14 @@ export function Run({ run, view }: { run: string; view: View }) {
   useEffect(() => setKilled(live.killed), [live.killed]);
   const every = over || killed || asOf !== null ? 0 : LIVE_REFRESH_MS;
   const zoomed = view.from !== null || view.to !== null;
-  // While a slider is dragged only the report follows; what stands beside it follows at rest.
+  // While a slider is dragged only the report follows; all else follows when the slider rests.
   const shown = { from_us: view.from, to_us: view.to, as_of_us: asOf };
   const rested = useSettled(shown);
   const past = useResource<Report>(
     asOf === null ? null : path + queryString({ as_of_us: asOf, ticks: "false" }),
   );
-  // The report as of a second replaces the newest once it is loaded, that of a range both.
+  // The report as of a second replaces the newest report once it is loaded. The report of a range
+  // replaces both.
   const whole = newest.data && ((asOf === null ? null : past.data) ?? newest.data);
   const range = useResource<Report>(
     zoomed && started(whole) ? path + queryString({ ...shown, ticks: "false" }) : null,

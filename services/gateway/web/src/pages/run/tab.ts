@@ -14,7 +14,7 @@ export interface TabProps {
   report: Report;
   /** Of the selected time, not narrowed to the selected range. */
   whole: Report;
-  /** What changed during the run. */
+  /** Changes during the run. */
   marks: Mark[];
   series: Resource<Series>;
   firstBreachUs: (number | null)[] | null;

@@ -48,7 +48,7 @@ const OFFERED_METRICS = [
 const clockOfUs = (us: number) => clock(us / 1e6);
 
 export function WhatIfTab(tab: TabProps) {
-  // The window belongs to the question: what it is compared with is the whole run.
+  // The window belongs to the what-if: the verdict that it is compared with covers the whole run.
   const { run, whole: report, view, series, over, goTo, onZoom } = tab;
   const closedLoop = report.run.users != null;
   const planned = useMemo(() => limitsOfResults(report.verdict.thresholds), [report]);

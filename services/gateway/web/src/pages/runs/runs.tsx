@@ -78,7 +78,7 @@ export function Runs({ filter }: { filter: Filter }) {
   );
 }
 
-/** Runs whose figures are not known yet: they have no place in the order, and pass no filter. */
+/** Runs without figures yet: they have no position in the order, and pass no filter. */
 function Unread({ list: { unread, unreadable } }: { list: RunList }) {
   const runs = (n: number) => (n === 1 ? "1 run" : `${count(n)} runs`);
   return (

@@ -1,4 +1,4 @@
-// What will happen, in words; what is missing; and the start itself, with a confirmation.
+// The run in words, the mistakes in its settings, and its start with a confirmation.
 
 import { useState } from "preact/hooks";
 import type { Adjusted, CompiledFile, Form, Scenarios } from "../../api/answers";

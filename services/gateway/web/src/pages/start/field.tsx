@@ -6,7 +6,7 @@ import type { FieldProblem } from "../../api/http";
 import type { Form } from "../../api/answers";
 import type { Changes } from "../../data/plan_changes";
 
-/** What each part of the form gets: the answer of the gateway, and the changes so far. */
+/** Properties of each part of the form: the answer of the gateway, and the changes so far. */
 export interface FormProps {
   form: Form | null;
   changes: Changes;

@@ -1,4 +1,4 @@
-// What a form seldom needs: seed, waits, and the plan itself as JSON.
+// Settings that are seldom needed: seed, waits, and the plan itself as JSON.
 
 import { useEffect, useState } from "preact/hooks";
 import { planWithUnits } from "../../format/plan_units";
@@ -7,12 +7,12 @@ import { Field, type FormProps } from "./field";
 interface AdvancedProps extends FormProps {
   /** The plan as the gateway writes it. */
   plan: string;
-  /** What stands in the text area. */
+  /** Content of the text area. */
   text: string;
-  /** Why the text is no plan in JSON. */
+  /** Why the text is not a plan in JSON. */
   broken: string | null;
   onText: (text: string) => void;
-  /** Whether it is open from the start: there is nothing else yet. */
+  /** Whether it is open at first, because the form has nothing else to show yet. */
   open: boolean;
 }
 
@@ -20,7 +20,7 @@ export function Advanced(props: AdvancedProps) {
   const { form, changes, change, problems, plan, text, broken, onText, open } = props;
   const [isOpen, setOpen] = useState(open);
   const [inUnits, setInUnits] = useState(false);
-  // A mistake must not hide behind a closed part.
+  // A mistake must not be hidden in a closed section.
   useEffect(() => {
     if (broken !== null) setOpen(true);
   }, [broken]);

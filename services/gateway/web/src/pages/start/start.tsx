@@ -38,7 +38,7 @@ export function Start({ from, file }: StartProps) {
 }
 
 function Form({ from, file }: { from: string | null; file: FileScenario | undefined }) {
-  // What stands in the plan's text area, and the last JSON that stood there.
+  // Content of the plan's text area, and its last content that was JSON.
   const [draft, setDraft] = useState<string | null>(null);
   const [text, setText] = useState<string | null>(null);
   const [changes, setChanges] = useState<Changes>({});
@@ -128,11 +128,11 @@ function sourceOf(text: string | null, from: string | null): Source | null {
   return from === null ? null : { run: from };
 }
 
-/** The answer to the newest body; while it is awaited, the answer before it stays. */
+/** The answer to the newest body; until it arrives, the answer before it stays. */
 function useAdjusted(body: string | null) {
   const [settled, setSettled] = useState(body);
   useEffect(() => {
-    // The first plan is shown at once; typing is awaited.
+    // The first plan is sent at once; later ones only when the user pauses typing.
     const timer = setTimeout(() => setSettled(body), settled === null ? 0 : DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [body]);
