@@ -67,8 +67,8 @@ def adopt(folder: Path) -> None:
 
 
 def _python_libraries(folder: Path) -> str:
-    said = "import sysconfig; print(sysconfig.get_config_var('LIBDIR'))"
-    argv = [str(folder / "bin" / "python"), "-c", said]
+    code = "import sysconfig; print(sysconfig.get_config_var('LIBDIR'))"
+    argv = [str(folder / "bin" / "python"), "-c", code]
     return subprocess.check_output(argv, text=True).strip()
 
 

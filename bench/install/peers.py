@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 
 from bench.install import newer_glibc
-from bench.measure.machine import ROOT, said
+from bench.measure.machine import ROOT, printed_version
 
 HOME = ROOT / ".dev" / "bench"
 """Where peers are installed; git ignores it."""
@@ -80,14 +80,14 @@ class Found:
 def find(name: str) -> Found:
     """Look for a peer without installing it."""
     peer = next(peer for peer in PEERS if peer.name == name)
-    path = _place(peer)
+    path = _installed_path(peer)
     if path is None:
         return Found(peer, None, f"not installed: {_advice(peer)}")
     if peer.source is not From.SYSTEM and (fault := broken(peer, path)):
         return Found(peer, None, f"broken: {fault}; {_advice(peer)}")
     if not peer.version_flag:
         return Found(peer, path, f"{peer.pin} (pinned)")
-    version = said(str(path), peer.version_flag).partition("\n")[0]
+    version = printed_version(str(path), peer.version_flag).partition("\n")[0]
     if newer_glibc.home(_folder(peer)).exists():
         version += f" with glibc {_dotted(newer_glibc.VERSION)}"
     return Found(peer, path, version)
@@ -133,9 +133,9 @@ def install(name: str) -> Found:
     return find(name)
 
 
-def reason(said: str) -> str:
+def reason(output: str) -> str:
     """Choose the line of an installer's output that names the error, else the last two."""
-    lines = [line.strip() for line in said.strip().splitlines()]
+    lines = [line.strip() for line in output.strip().splitlines()]
     named = [line for line in lines if re.match(r"[\w.]*Error: ", line)]
     return " ".join(named[-1:] or lines[-2:])[-REASON_CHARS_MAX:]
 
@@ -174,7 +174,7 @@ def _folder(peer: Peer) -> Path:
     return HOME / f"{peer.name}-{peer.pin}"
 
 
-def _place(peer: Peer) -> Path | None:
+def _installed_path(peer: Peer) -> Path | None:
     """Return the path of a peer; None if it is not installed."""
     match peer.source:
         case From.SYSTEM:

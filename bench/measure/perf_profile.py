@@ -33,7 +33,7 @@ class Recorder:
 
     def __init__(self, folder: Path) -> None:
         """Record into a file in `folder`."""
-        self.said = MISSING
+        self.result = MISSING
         """The list, or why there is none."""
         self._perf = shutil.which("perf")
         self._file = folder / "perf.data"
@@ -55,7 +55,7 @@ class Recorder:
     def _record(self) -> None:
         agent = self._agent()
         if agent is None or self._perf is None:
-            self.said = "NO PROFILE: no agent was seen to fire"
+            self.result = "NO PROFILE: no agent was seen to fire"
             return
         # cpu-clock: virtual machines seldom have the counters of a processor.
         how = ["-e", "cpu-clock", "-F", str(HERTZ), "-p", str(agent), "-o", str(self._file)]
@@ -72,7 +72,7 @@ class Recorder:
                 process.kill()
                 _, complaint = process.communicate()
         if not self._file.is_file():
-            self.said = f"NO PROFILE: perf recorded nothing: {complaint.strip()}"
+            self.result = f"NO PROFILE: perf recorded nothing: {complaint.strip()}"
             return
         what = ["--stdio", "--no-children", "-F", "overhead,sym,dso", "--percent-limit", "0.5"]
         done = subprocess.run(
@@ -81,7 +81,7 @@ class Recorder:
             text=True,
             check=False,
         )
-        self.said = top(done.stdout) or f"NO PROFILE: perf report: {done.stderr.strip()}"
+        self.result = top(done.stdout) or f"NO PROFILE: perf report: {done.stderr.strip()}"
 
     def _agent(self) -> int | None:
         """Wait for an agent that has begun to fire; none if the block ends first.

@@ -155,8 +155,8 @@ def _profile(tools: Sequence[Tool], once: Once) -> str:
             once(ours[-1], Table("profiled"), Path(place))
         except (ToolFault, ValueError, KeyError, OSError) as fault:
             return f"no profile: the run failed: {fault}"
-    print(recorder.said, flush=True)
-    return recorder.said
+    print(recorder.result, flush=True)
+    return recorder.result
 
 
 def shoot(tool: Tool, load: Load, setting: Setting, table: Table, folder: Path) -> Run:

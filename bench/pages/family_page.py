@@ -140,7 +140,7 @@ class Page:
             }
             for goal in self.result.goals
         ]
-        said = {
+        fields = {
             "name": self.result.name,
             "when": self.when,
             "command": self.command,
@@ -148,7 +148,7 @@ class Page:
             "goals": goals,
             "tables": tables,
         }
-        return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
 
     def _when(self) -> str:
         return f"Measured {self.when} with `{self.command}`; rounds: {self.rounds}."

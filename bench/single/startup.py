@@ -78,10 +78,10 @@ def once(build: Build, folder: Path) -> dict[str, float]:
         with subprocess.Popen(
             argv, cwd=folder, env=build.environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as process:
-            _, said = process.communicate(timeout=PATIENCE_SECS)
+            _, errors = process.communicate(timeout=PATIENCE_SECS)
         first_us = oracle.first_request_us()
     if first_us is None or not results.is_file():
-        raise RuntimeError(f"the run failed with {process.returncode}: {said.decode()}")
+        raise RuntimeError(f"the run failed with {process.returncode}: {errors.decode()}")
     report = json.loads(results.read_text(encoding="utf-8"))
     marks_us = {
         name: max(line["at"] for line in report["story"] if words in line["text"])

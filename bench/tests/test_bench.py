@@ -425,7 +425,7 @@ def test_a_missing_perf_is_said_aloud(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", str(tmp_path))
     with perf_profile.Recorder(tmp_path) as recorder:
         pass
-    assert recorder.said == perf_profile.MISSING
+    assert recorder.result == perf_profile.MISSING
 
 
 def test_a_profile_is_its_hottest_lines() -> None:

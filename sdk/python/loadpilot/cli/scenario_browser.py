@@ -176,12 +176,12 @@ class TargetQuestion(Screen[str | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Answer with a valid target."""
-        asked = targets.resolve([event.value])
-        problems = targets.problems(asked)
+        target = targets.resolve([event.value])
+        problems = targets.problems(target)
         if problems:
             self.query_one("#wrong", Label).update(safe(problems[0].what))
         else:
-            self.dismiss(asked.url)
+            self.dismiss(target.url)
 
     def action_back(self) -> None:
         """Answer with nothing."""

@@ -103,7 +103,7 @@ class Follower:
         watch = self.watch()
         while True:
             if stack is not None:
-                self._hear(stack)
+                self._relay_events(stack)
             self.answer()
             if self._abort_by is not None and monotonic() > self._abort_by:
                 return Followed.CUT
@@ -206,5 +206,5 @@ class Follower:
         self._halt_by = None
         self._abort_by = monotonic() + ABORT_SECS
 
-    def _hear(self, stack: LocalStack) -> None:
+    def _relay_events(self, stack: LocalStack) -> None:
         relay_events(stack, self.view.tell)

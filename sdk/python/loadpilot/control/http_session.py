@@ -242,9 +242,9 @@ def retry_after(response: http.client.HTTPResponse) -> int | None:
     """Return when to send a request again, in s; None when it is not to be sent again."""
     if response.status != http.client.TOO_MANY_REQUESTS:
         return None
-    said = response.headers.get("Retry-After", "").strip()
-    is_secs = said.isascii() and said.isdigit()
-    return int(said) if is_secs and len(said) < 4 and int(said) <= RETRY_SECS_MAX else None
+    value = response.headers.get("Retry-After", "").strip()
+    is_secs = value.isascii() and value.isdigit()
+    return int(value) if is_secs and len(value) < 4 and int(value) <= RETRY_SECS_MAX else None
 
 
 class HttpWatch:

@@ -92,11 +92,11 @@ class Beats:
         self._over.set()
 
     def _beat(self) -> None:
-        path, said = f"/run/{self.run}/owed/alive", {"claimant": self.claimant}
+        path, body = f"/run/{self.run}/owed/alive", {"claimant": self.claimant}
         while not self._over.is_set():
             # A lost beat is followed by the next.
             with suppress(_native.Fault, _native.Refused):
-                self._session.ask("POST", path, said)
+                self._session.ask("POST", path, body)
             self._over.wait(BEAT_SECS)
 
 

@@ -51,7 +51,7 @@ def source_of(scenario: type) -> str | None:
 
     The other cells are the sources that Python keeps under names of the same form.
     """
-    cell = _made_in(scenario)
+    cell = _defining_file(scenario)
     if cell is None or not linecache.getlines(cell):
         return None
     form = HEX.sub("", cell)
@@ -158,16 +158,16 @@ def _restore(name: str, value: object, picked: list[Statement]) -> None:
     the position of that earlier text, before the cells that it has replaced.
     """
     binding = [one for one in picked if name in one.bound]
-    if binding and _has_made(binding[-1], value) is False:
-        made = next((one for one in reversed(binding) if _has_made(one, value)), None)
-        if made is not None:
-            picked.insert(picked.index(binding[-1]) + 1, made)
+    if binding and _is_source_of(binding[-1], value) is False:
+        source = next((one for one in reversed(binding) if _is_source_of(one, value)), None)
+        if source is not None:
+            picked.insert(picked.index(binding[-1]) + 1, source)
 
 
-def _has_made(statement: Statement, value: object) -> bool | None:
+def _is_source_of(statement: Statement, value: object) -> bool | None:
     """Whether a value comes from this statement; None where that cannot be determined."""
     if isinstance(statement.tree, DEFINITIONS):
-        file = _made_in(value)
+        file = _defining_file(value)
         return None if file is None else file == statement.file
     if isinstance(statement.tree, ast.Assign | ast.AnnAssign) and statement.tree.value is not None:
         with suppress(ValueError):
@@ -176,7 +176,7 @@ def _has_made(statement: Statement, value: object) -> bool | None:
     return None
 
 
-def _made_in(value: object) -> str | None:
+def _defining_file(value: object) -> str | None:
     """The file name in the code of a function, or of the own functions of a class."""
     if isinstance(value, type):
         functions = (one for one in vars(value).values() if isinstance(one, FunctionType))

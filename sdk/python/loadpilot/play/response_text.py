@@ -19,8 +19,8 @@ class Headers(Mapping[str, str]):
     def __init__(self, head: bytes) -> None:
         """Parse the head of a response: status line and header lines."""
         self._lines: list[tuple[str, str]] = []
-        for ended in head.decode("latin-1").split("\n")[1:]:
-            line = ended.removesuffix("\r")
+        for raw_line in head.decode("latin-1").split("\n")[1:]:
+            line = raw_line.removesuffix("\r")
             if line[:1] in " \t" and self._lines and line.strip():
                 name, value = self._lines.pop()
                 self._lines.append((name, f"{value} {line.strip()}"))

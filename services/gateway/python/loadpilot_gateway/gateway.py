@@ -65,8 +65,8 @@ FLEET = RequestDefaults(1, 60_000_000, 3_000_000)
 
 
 @asynccontextmanager
-async def place(among: asyncio.Semaphore) -> AsyncIterator[None]:
-    """Hold a place among the large bodies that are read; raises ApiError without one in time."""
+async def body_slot(among: asyncio.Semaphore) -> AsyncIterator[None]:
+    """Hold a slot for reading a large body; raises ApiError if none is free in time."""
     try:
         async with asyncio.timeout(PLACE_SECS):
             await among.acquire()

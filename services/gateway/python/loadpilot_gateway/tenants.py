@@ -144,66 +144,66 @@ def read_tenants(
     if not isinstance(tables, dict) or not tables:
         problems.append(Problem(place, "must have a table [tenants.NAME] for each tenant"))
         return []
-    read = [_tenant(place, name, said, first, problems) for name, said in tables.items()]
+    read = [_tenant(place, name, table, first, problems) for name, table in tables.items()]
     return [one for one in read if one is not None]
 
 
 def _tenant(
-    file: str, name: str, said: Any, first: RotatingServer, problems: list[Problem]
+    file: str, name: str, table: Any, first: RotatingServer, problems: list[Problem]
 ) -> RotatingServer | None:
     place, before = f"{file}: tenants.{name}", len(problems)
     if not TENANT.fullmatch(name):
         problems.append(rule(place, TENANT_RULE, name))
-    if not isinstance(said, dict):
+    if not isinstance(table, dict):
         problems.append(Problem(place, "must be a table"))
         return None
     known = (*FIELDS, *LIMITS)
-    problems += [unknown(place, one, known) for one in said if one not in known]
+    problems += [unknown(place, one, known) for one in table if one not in known]
     problems += [
-        rule(f"{place}.{one}", f"must be a whole number of 1 to {REQUEST_LIMIT_MAX}", said[one])
+        rule(f"{place}.{one}", f"must be a whole number of 1 to {REQUEST_LIMIT_MAX}", table[one])
         for one in LIMITS
-        if one in said and not _is_limit(said[one])
+        if one in table and not _is_limit(table[one])
     ]
-    texts = [one for one in FIELDS if one in said]
+    texts = [one for one in FIELDS if one in table]
     problems += [
-        rule(f"{place}.{one}", "must be a text", said[one])
+        rule(f"{place}.{one}", "must be a text", table[one])
         for one in texts
-        if not isinstance(said[one], str)
+        if not isinstance(table[one], str)
     ]
     if len(problems) > before:
         return None
-    per_second = said.get(LIMITS[0], first.limit.per_second)
-    burst = said.get(LIMITS[1], first.limit.burst)
-    found = _server(place, {one: said[one] for one in texts}, name, first, problems)
+    per_second = table.get(LIMITS[0], first.limit.per_second)
+    burst = table.get(LIMITS[1], first.limit.burst)
+    found = _server(place, {one: table[one] for one in texts}, name, first, problems)
     return replace(found, limit=RequestLimit(per_second, burst))
 
 
-def _is_limit(said: Any) -> bool:
-    is_whole = isinstance(said, int) and not isinstance(said, bool)
-    return is_whole and 1 <= said <= REQUEST_LIMIT_MAX
+def _is_limit(value: Any) -> bool:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return is_whole and 1 <= value <= REQUEST_LIMIT_MAX
 
 
 def _server(
     place: str,
-    said: Mapping[str, str],
+    table: Mapping[str, str],
     tenant: str,
     first: RotatingServer,
     problems: list[Problem],
 ) -> RotatingServer:
-    url = said.get("nats_url", first.url)
+    url = table.get("nats_url", first.url)
     files: dict[str, Path] = {}
-    if "token_file" in said and "creds" in said:
+    if "token_file" in table and "creds" in table:
         what = "authenticates, and so does token_file; drop one"
         problems.append(Problem(f"{place}.creds", what))
     for one in ("token_file", "creds"):
-        if one not in said:
+        if one not in table:
             continue
-        path = files[one] = Path(said[one])
+        path = files[one] = Path(table[one])
         if not path.is_file():
-            problems.append(rule(f"{place}.{one}", "must be a file that can be read", said[one]))
+            problems.append(rule(f"{place}.{one}", "must be a file that can be read", table[one]))
         elif is_open_to_others(path.stat()):
             must = "must be readable by its owner only (chmod 600)"
-            problems.append(rule(f"{place}.{one}", must, said[one]))
+            problems.append(rule(f"{place}.{one}", must, table[one]))
     found = replace(first, tenant=tenant, url=url)
     if files:
         found = replace(

@@ -107,8 +107,8 @@ class Ui:
         tenants = Tenants({"": gateway})
         app = application(tenants, authenticator, is_loopback=True)
         serving = server(app, tenants.close_views)
-        ears = Thread(target=self._hear, args=(stack, serving), daemon=True)
-        ears.start()
+        relay = Thread(target=self._relay_events, args=(stack, serving), daemon=True)
+        relay.start()
         link = f"http://{HOST}:{port}/#token={token}"
         page = address.log_dir / PAGE
         say(f"LoadPilot at {link}")
@@ -119,10 +119,10 @@ class Ui:
             serving.run([listener])
         finally:
             self._ended = True
-            ears.join()
+            relay.join()
             page.unlink(missing_ok=True)
 
-    def _hear(self, stack: LocalStack, serving: Server) -> None:
+    def _relay_events(self, stack: LocalStack, serving: Server) -> None:
         """Print the events of the stack; when the stack fails, end the server."""
         while not self._ended:
             try:

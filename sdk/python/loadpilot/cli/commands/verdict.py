@@ -138,8 +138,8 @@ def _judge(question: Question, session: _native.Session, one: PastRun) -> Judgem
     reading = indexed(session, one)
     report = json.loads(reading.report_without_series())
     try:
-        asked = question.about([task["name"] for task in report["tasks"]])
-        answer = json.loads(reading.verdict(asked))
+        what_if = question.about([task["name"] for task in report["tasks"]])
+        answer = json.loads(reading.verdict(what_if))
     except _native.Refused as refused:
         raise Refused([_problem(one, wrong) for wrong in json.loads(refused.problems)]) from None
     return Judgement.of(one.facts, report, answer)

@@ -59,12 +59,12 @@ def read_api(flags: ApiFlags, environ: Mapping[str, str], problems: list[Problem
     """Read the address and credentials; None without an address. Never quotes a token."""
     url = flags.coordinator_url
     if not url:
-        said = {
+        others = {
             "--coordinator-token-file": flags.coordinator_token_file,
             "--coordinator-cacert": flags.coordinator_cacert,
         }
         what = "is for a coordinator; add --coordinator-url URL"
-        problems += [Problem(flag, what) for flag, value in said.items() if value is not None]
+        problems += [Problem(flag, what) for flag, value in others.items() if value is not None]
         return None
     _check("--coordinator-url", url, problems)
     token = environ.get(TOKEN_VARIABLE) or None

@@ -115,11 +115,11 @@ def repeated(place: str, texts: Iterable[str]) -> list[Problem]:
     ]
 
 
-def pairs_in(said: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+def pairs_in(gates: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
     """List the gates of a scenario's dict; a key may have several, as in k6."""
     return [
         (key, limit)
-        for key, limits in said.items()
+        for key, limits in gates.items()
         for limit in (limits if isinstance(limits, list) and limits else [limits])
     ]
 
@@ -142,10 +142,10 @@ def key_of(built: dict[str, Any]) -> str:
 
 def _translated(key: str, limit: object) -> tuple[str, object]:
     """Translate k6's forms, also ``{"http_req_duration": "p(95)<500"}``; others stay."""
-    said, value = key, limit
+    name, value = key, limit
     if isinstance(limit, str) and (nested := assignment(limit)) is not None:
-        said, value = f"{key} {nested[0]}", nested[1]
-    return k6_thresholds.translated(said, value) if k6_thresholds.is_k6(said) else (key, limit)
+        name, value = f"{key} {nested[0]}", nested[1]
+    return k6_thresholds.translated(name, value) if k6_thresholds.is_k6(name) else (key, limit)
 
 
 def _measured(place: str, metric: str, gated: Measurable) -> tuple[dict[str, Any], list[Problem]]:

@@ -81,39 +81,39 @@ def _fields(key: Key) -> dict[str, Any]:
     return fields
 
 
-def _key(place: str, said: object, problems: list[Problem]) -> Key | None:
+def _key(place: str, entry: object, problems: list[Problem]) -> Key | None:
     """Read one key; None, with its mistakes, for an invalid one. No value of a hash is quoted."""
-    if not isinstance(said, dict) or set(said) != set(FIELDS):
+    if not isinstance(entry, dict) or set(entry) != set(FIELDS):
         problems.append(Problem(place, f"must have the members {', '.join(FIELDS)}"))
         return None
     before = len(problems)
     times: dict[str, int | None] = {}
     for name in ("created", "expires", "revoked"):
         try:
-            is_absent = said[name] is None and name != "created"
-            times[name] = None if is_absent else parsed(str(said[name]))
+            is_absent = entry[name] is None and name != "created"
+            times[name] = None if is_absent else parsed(str(entry[name]))
         except ValueError:
             must = "must be a time such as 2030-01-31T12:00:00Z"
-            problems.append(rule(f"{place}.{name}", must, said[name]))
+            problems.append(rule(f"{place}.{name}", must, entry[name]))
     for name, length in (("id", ID_CHARS), ("sha256", SHA256_CHARS)):
-        value = said[name]
+        value = entry[name]
         if not isinstance(value, str) or len(value) != length or not HEX.issuperset(value):
             what = f"must be {length} hexadecimal digits"
             problems.append(Problem(f"{place}.{name}", what))
     for name, pattern, must in (("name", NAME, NAME_RULE), ("tenant", TENANT, TENANT_RULE)):
-        if not isinstance(said[name], str) or not pattern.fullmatch(said[name]):
-            problems.append(rule(f"{place}.{name}", must, said[name]))
-    if said["role"] not in list(Role):
-        problems.append(one_of(f"{place}.role", list(Role), said["role"]))
+        if not isinstance(entry[name], str) or not pattern.fullmatch(entry[name]):
+            problems.append(rule(f"{place}.{name}", must, entry[name]))
+    if entry["role"] not in list(Role):
+        problems.append(one_of(f"{place}.role", list(Role), entry["role"]))
     if len(problems) > before:
         return None
     return Key(
-        said["id"],
-        said["name"],
-        said["tenant"],
-        Role(said["role"]),
+        entry["id"],
+        entry["name"],
+        entry["tenant"],
+        Role(entry["role"]),
         times["created"] or 0,
         times["expires"],
         times["revoked"],
-        said["sha256"],
+        entry["sha256"],
     )

@@ -51,8 +51,8 @@ class Slice(BaseModel):
 
     def text(self) -> str:
         """Write JSON for the native module, without defaults."""
-        said = self.model_dump(mode="json", exclude_defaults=True)
-        return json.dumps(said, ensure_ascii=False)
+        fields = self.model_dump(mode="json", exclude_defaults=True)
+        return json.dumps(fields, ensure_ascii=False)
 
 
 class Question(BaseModel):
@@ -104,32 +104,32 @@ async def verdict(here: Here, run: Run, question: Question) -> Response:
     return Response(await here.of_reading(run, judged), media_type="application/json")
 
 
-def gates(said: dict[str, str | float], report: dict[str, Any]) -> list[dict[str, Any]]:
+def gates(limits: dict[str, str | float], report: dict[str, Any]) -> list[dict[str, Any]]:
     """Read gates as in a scenario; raises ApiError with all mistakes."""
-    if len(said) > GATES_MAX:
+    if len(limits) > GATES_MAX:
         rule = f"must be at most {GATES_MAX} gates"
-        wrong = [{"field": "thresholds", "rule": rule, "value": str(len(said))}]
+        wrong = [{"field": "thresholds", "rule": rule, "value": str(len(limits))}]
         raise ApiError(UNPROCESSABLE, Code.USAGE, "too many gates", wrong)
-    built, problems = read_gates(list(said.items()), [task["name"] for task in report["tasks"]])
+    built, problems = read_gates(list(limits.items()), [task["name"] for task in report["tasks"]])
     if problems:
         raise ApiError(UNPROCESSABLE, Code.USAGE, "invalid gates", problems)
     return built
 
 
 def read_gates(
-    said: Sequence[tuple[str, str | float]], tasks: list[str], field: str | None = None
+    limits: Sequence[tuple[str, str | float]], tasks: list[str], field: str | None = None
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Read gates as in a scenario; returns those that are valid, and the problems of the others.
 
     ``field`` names the problems of a gate by its position ``{at}``; without it, by its key.
     """
     gated = Measurable.in_log(tasks)
-    read = [threshold("thresholds", key, limit, gated) for key, limit in said]
+    read = [threshold("thresholds", key, limit, gated) for key, limit in limits]
     problems = [
         {
             "field": problem.place if field is None else field.format(at=at),
             "rule": problem.what,
-            "value": str(said[at][1]),
+            "value": str(limits[at][1]),
         }
         for at, (_, found) in enumerate(read)
         for problem in found

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from loadpilot import _native
 from loadpilot.control.nats_settings import OTHER_CONNECTIONS
 
-from ..gateway import place
+from ..gateway import body_slot
 from ..limits import TARGET_CHARS_MAX, TEXT_CHARS_MAX
 from ..problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code, Wrong
 from .dependencies import OF_RUN, RUN, Authenticated, Here, says_no
@@ -145,7 +145,7 @@ TAKES = says_no(
 @router.post("/plans/check", response_model=Checked, responses=TAKES, openapi_extra=BODY)
 async def check(here: Here, request: Request) -> Response:
     """Check a plan, or a request for a run, without starting anything."""
-    async with place(here.checking):
+    async with body_slot(here.checking):
         body = await posted(request)
         checked = await here.asking(lambda: _native.check_asked(body, here.defaults.as_tuple))
     return Response(checked, media_type="application/json")
@@ -183,8 +183,8 @@ def adjusted(
         tasks = (plain["form"] or {}).get("tasks", [])
         pairs = [(one.key, one.limit) for one in thresholds]
         changes["thresholds"], problems = read_gates(pairs, tasks, "thresholds[{at}]")
-    said = json.dumps(changes, ensure_ascii=False)
-    answer: dict[str, Any] = json.loads(_native.adjust_asked(body, said, defaults.as_tuple))
+    changes_json = json.dumps(changes, ensure_ascii=False)
+    answer: dict[str, Any] = json.loads(_native.adjust_asked(body, changes_json, defaults.as_tuple))
     if problems:
         answer["facts"] = None
     answer["problems"] = [*problems, *answer["problems"]]
@@ -224,7 +224,7 @@ async def start(
     ] = None,
 ) -> Response:
     """Ask for a run. It has no owner: it goes on when the caller is gone."""
-    async with place(here.starting):
+    async with body_slot(here.starting):
         body = await posted(request)
         await here.asking(lambda: check_connections(body, here))
         seed = secrets.randbits(SEED_BITS)

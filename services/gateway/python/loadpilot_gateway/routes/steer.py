@@ -80,19 +80,19 @@ async def require_stack(here: Gateway, run: str) -> None:
 
 
 async def steer(
-    here: Gateway, run: str, wish: str, caller: str, urps: int | None = None
+    here: Gateway, run: str, action: str, caller: str, urps: int | None = None
 ) -> Decided:
     """Store the request, and wait for the decision."""
     await require_stack(here, run)
     text = await here.act(
-        run, lambda session: session.steer(run, wish, caller, ANSWER_TIMEOUT_SECS, urps)
+        run, lambda session: session.steer(run, action, caller, ANSWER_TIMEOUT_SECS, urps)
     )
-    return decided(run, wish, json.loads(text))
+    return decided(run, action, json.loads(text))
 
 
-def decided(run: str, wish: str, answer: dict[str, Any]) -> Decided:
+def decided(run: str, action: str, answer: dict[str, Any]) -> Decided:
     """Build the answer for a decision; raises ApiError where nothing changed."""
-    words, code = in_words(answer, wish)
+    words, code = in_words(answer, action)
     if code is ExitCode.PASSED:
         return Decided(run=run, words=words, answer=answer)
     if code is ExitCode.USAGE:

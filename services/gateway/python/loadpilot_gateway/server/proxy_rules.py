@@ -67,28 +67,28 @@ def unknown(place: str, name: str, known: tuple[str, ...]) -> Problem:
     return Problem(f"{place}: {name}", f"is not a key{hint}")
 
 
-def _rule(place: str, said: Any, problems: list[Problem]) -> ProxyRule | None:
-    if not isinstance(said, dict):
+def _rule(place: str, table: Any, problems: list[Problem]) -> ProxyRule | None:
+    if not isinstance(table, dict):
         problems.append(Problem(place, "must be a table"))
         return None
     before = len(problems)
-    problems += [unknown(place, name, FIELDS) for name in said if name not in FIELDS]
+    problems += [unknown(place, name, FIELDS) for name in table if name not in FIELDS]
     for name in ("user", "group"):
-        value = said.get(name, "*")
+        value = table.get(name, "*")
         if not isinstance(value, str) or not 1 <= len(value) <= PATTERN_CHARS_MAX:
             must = f"must be 1 to {PATTERN_CHARS_MAX} characters, * for any"
             problems.append(rule(f"{place}.{name}", must, value))
-    if "user" not in said and "group" not in said:
+    if "user" not in table and "group" not in table:
         problems.append(Problem(place, "must have a user, a group or both"))
-    tenant = said.get("tenant")
+    tenant = table.get("tenant")
     if not isinstance(tenant, str) or not TENANT.fullmatch(tenant):
         problems.append(rule(f"{place}.tenant", TENANT_RULE, tenant))
-    if said.get("role") not in list(Role):
-        problems.append(one_of(f"{place}.role", list(Role), said.get("role")))
+    if table.get("role") not in list(Role):
+        problems.append(one_of(f"{place}.role", list(Role), table.get("role")))
     if len(problems) > before or not isinstance(tenant, str):
         return None
-    patterns = [pattern(said[name]) if name in said else None for name in ("user", "group")]
-    return ProxyRule(patterns[0], patterns[1], tenant, Role(said["role"]))
+    patterns = [pattern(table[name]) if name in table else None for name in ("user", "group")]
+    return ProxyRule(patterns[0], patterns[1], tenant, Role(table["role"]))
 
 
 def pattern(text: str) -> re.Pattern[str]:

@@ -146,12 +146,14 @@ def tokens_of(method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) ->
     return body + (1 if needed(method, path) is Role.VIEWER else STORED_TOKENS)
 
 
-def limited(who: str, limit: RequestLimit, excess: Excess) -> ApiError:
+def limited(callers: str, limit: RequestLimit, excess: Excess) -> ApiError:
     """Build the answer for a request above the limit."""
     secs = max(1, math.ceil(excess.wait_secs))
     most = f"{limit.per_second} requests/s, and {limit.burst} at once"
-    detail = f"{who} may make {most}; retry after {secs} s"
-    rule = f"must be at most {most}, of {who}; one that stores or has a large body counts as more"
+    detail = f"{callers} may make {most}; retry after {secs} s"
+    rule = (
+        f"must be at most {most}, of {callers}; one that stores or has a large body counts as more"
+    )
     wrong = [{"field": "requests_per_second", "rule": rule, "value": f"{excess.offered}/s"}]
     headers = {"Retry-After": str(secs)}
     return ApiError(

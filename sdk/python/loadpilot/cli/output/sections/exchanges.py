@@ -18,23 +18,23 @@ BODY_LINES_MAX = 8
 BODY_LINE_CHARS_MAX = 200
 
 
-def exchange_lines(seen: ExchangeSeen, who: str) -> Iterator[str]:
-    """Write the heads of an exchange, and the beginning of a body; ``who`` sent the request."""
-    cause = seen.get("cause")
+def exchange_lines(exchange: ExchangeSeen, sender: str) -> Iterator[str]:
+    """Write the heads of an exchange, and the beginning of a body; ``sender`` sent the request."""
+    cause = exchange.get("cause")
     why = f" ({cause.replace('_', ' ')})" if cause is not None else ""
-    after = f"{millis(seen['response_us'])} ms"
-    yield f"{who} {count(seen['arrival'])}: {seen['outcome']}{why} after {after}"
-    yield from (f"  > {safe(line)}" for line in seen["request"])
-    yield f"  > ({size(seen['request_body_bytes'])} of body)"
-    yield from (f"  < {safe(line)}" for line in seen["answer"])
-    body = seen.get("body", "").splitlines()
+    after = f"{millis(exchange['response_us'])} ms"
+    yield f"{sender} {count(exchange['arrival'])}: {exchange['outcome']}{why} after {after}"
+    yield from (f"  > {safe(line)}" for line in exchange["request"])
+    yield f"  > ({size(exchange['request_body_bytes'])} of body)"
+    yield from (f"  < {safe(line)}" for line in exchange["answer"])
+    body = exchange.get("body", "").splitlines()
     for line in body[:BODY_LINES_MAX]:
         more = "…" if len(line) > BODY_LINE_CHARS_MAX else ""
         yield f"  < {safe(line[:BODY_LINE_CHARS_MAX])}{more}"
-    yield f"  < ({size(seen['received_bytes'])} received)"
+    yield f"  < ({size(exchange['received_bytes'])} received)"
 
 
-def failure_lines(examples: Sequence[Mapping[str, Any]], who: str) -> Iterator[str]:
+def failure_lines(examples: Sequence[Mapping[str, Any]], sender: str) -> Iterator[str]:
     """Write the first example of each call and outcome, of those that ``errors`` lists."""
     first: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     for one in examples:
@@ -42,7 +42,7 @@ def failure_lines(examples: Sequence[Mapping[str, Any]], who: str) -> Iterator[s
         first.setdefault(key, one)
     for one in [*first.values()][:SHOWN_MAX]:
         yield f"example of a failed call: {safe(one['task'])}, {safe(one['call'])}"
-        yield from exchange_lines(one["exchange"], who)
+        yield from exchange_lines(one["exchange"], sender)
     shown = min(len(first), SHOWN_MAX)
     if shown < len(examples):
         rest = plural(len(examples) - shown, "more example")

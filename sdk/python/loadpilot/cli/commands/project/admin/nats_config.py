@@ -102,9 +102,9 @@ def _server(flags: NatsConfigFlags, problems: list[Problem]) -> tuple[str, Path 
     if flags.rotate and flags.out:
         out = Path(flags.out)
         if url is None:
-            url = _kept(out, "url", "--nats-url", problems)
+            url = _kept_setting(out, "url", "--nats-url", problems)
         if cacert_file is None:
-            cacert_file = _kept(out, "cacert", "--nats-cacert", problems)
+            cacert_file = _kept_setting(out, "cacert", "--nats-cacert", problems)
     if url is None:
         url = URL_DEFAULT
     if not all(ADDRESS.fullmatch(one.strip()) for one in url.split(",")):
@@ -118,7 +118,7 @@ def _server(flags: NatsConfigFlags, problems: list[Problem]) -> tuple[str, Path 
     return url, Path(cacert_file)
 
 
-def _kept(out: Path, setting: str, place: str, problems: list[Problem]) -> str | None:
+def _kept_setting(out: Path, setting: str, place: str, problems: list[Problem]) -> str | None:
     """Read a setting that a rotation keeps: that of the users in the folder, if they have one."""
     found: set[str] = set()
     for file in sorted(out.rglob(CONNECT)):

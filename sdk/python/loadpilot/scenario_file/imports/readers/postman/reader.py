@@ -146,17 +146,17 @@ class _Reader:
 
     def request(self, item: Node, step: Step, auth: Node) -> None:
         """Read one request with its scripts."""
-        asked = item["request"]
-        if isinstance(asked.value, str):
-            step.requests.append(Request(item.path, "GET", self.text(asked)))
+        sent = item["request"]
+        if isinstance(sent.value, str):
+            step.requests.append(Request(item.path, "GET", self.text(sent)))
             return
-        if not isinstance(asked.value, dict):
-            asked.wrong("must be a request, or item a folder")
+        if not isinstance(sent.value, dict):
+            sent.wrong("must be a request, or item a folder")
             return
-        request = Request(item.path, asked["method"].text("GET").upper(), self.url(asked["url"]))
-        request.headers = self.pairs(asked["header"])
-        request.body = self.body(asked["body"], request.headers)
-        self.auth(asked["auth"] or auth, request)
+        request = Request(item.path, sent["method"].text("GET").upper(), self.url(sent["url"]))
+        request.headers = self.pairs(sent["header"])
+        request.body = self.body(sent["body"], request.headers)
+        self.auth(sent["auth"] or auth, request)
         for event in item["event"].list():
             lines = event["script"]["exec"]
             code = (
@@ -228,14 +228,14 @@ class _Reader:
         if mode == "formdata":
             return self.multipart(node["formdata"])
         if mode == "graphql":
-            asked = node["graphql"]
-            variables = asked["variables"].text("").strip() or "{}"
+            graphql = node["graphql"]
+            variables = graphql["variables"].text("").strip() or "{}"
             try:
                 json.loads(VARIABLE.sub("0", variables))
             except (ValueError, RecursionError):
-                asked["variables"].wrong("must be JSON")
+                graphql["variables"].wrong("must be JSON")
             headers.append((("Content-Type",), ("application/json",)))
-            text = f'{{"query": {json.dumps(asked["query"].text(""))}, "variables": {variables}}}'
+            text = f'{{"query": {json.dumps(graphql["query"].text(""))}, "variables": {variables}}}'
             return body_of(self.templated(text), "application/json")
         if mode == "file":
             return self.file(node["file"]["src"])
