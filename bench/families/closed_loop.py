@@ -44,7 +44,7 @@ def columns(yardstick: str, *, connections: bool = True) -> tuple[Column, ...]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What differs between the families of this file."""
+    """The differences between the families of this file."""
 
     speaks: Speaks
     yardstick: str

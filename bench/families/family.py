@@ -63,7 +63,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Lab:
-    """What a family measures with."""
+    """Programs and settings for the measurements of a family."""
 
     nginx: Path | None
     build: Build

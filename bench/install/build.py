@@ -71,7 +71,7 @@ def unpacked(folder: Path, name: str = "") -> Build:
 
 
 def _environ() -> dict[str, str]:
-    """Let Python keep its bytecode as it does for every user, in a folder of the bench's own.
+    """Make Python keep its bytecode as it does for every user, in a folder of the bench's own.
 
     Some machines forbid it (PYTHONDONTWRITEBYTECODE); every start then compiles every module.
     """

@@ -1,1 +1,1 @@
-"""Rounds, the cost of a process tree, and the statistics of what was measured."""
+"""Rounds, the cost of a process tree, and the statistics of measured values."""

@@ -47,7 +47,7 @@ class Recorder:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Read what was recorded."""
+        """Read the recording."""
         self._over.set()
         if self._perf is not None:
             self._thread.join()

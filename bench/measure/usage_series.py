@@ -21,9 +21,9 @@ def everything(looks: dict[int, Look]) -> list[int]:
 
 
 def core_pct(samples: list[Sample], choose: Callable[[dict[int, Look]], list[int]]) -> list[float]:
-    """Compute what the chosen processes used between each sample and the next, % of a core.
+    """Compute the CPU of the chosen processes between each sample and the next, % of a core.
 
-    What a process spent before its first look counts for the time before that look.
+    Time that a process spent before its first sample counts for the interval before that sample.
     """
     used = []
     for before, after in pairwise(samples):
@@ -33,7 +33,7 @@ def core_pct(samples: list[Sample], choose: Callable[[dict[int, Look]], list[int
 
 
 def rss_bytes(samples: list[Sample], choose: Callable[[dict[int, Look]], list[int]]) -> list[int]:
-    """Sum what the chosen processes had at each sample; those that had ended had nothing."""
+    """Sum the memory of the chosen processes at each sample; 0 for those that have ended."""
     return [
         sum(one.looks[pid].rss_bytes for pid in choose(one.looks) if pid in one.living)
         for one in samples

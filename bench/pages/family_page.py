@@ -44,7 +44,7 @@ code { font-size: 13px; } pre { background: #f6f8fa; padding: .8rem; overflow-x:
 
 @dataclass(frozen=True)
 class Page:
-    """A result with what it was measured on."""
+    """A result with the facts of its machine and build."""
 
     result: Result
     when: str

@@ -77,7 +77,7 @@ def measure(build: Build, repeats: int, patience_secs: float, *, quick: bool) ->
 
 
 def repeated(address: str, repeats: int, patience_secs: float) -> tuple[list[str], list[float]]:
-    """Watch the page again and again: the rows of the table, and what a refresh cost each time."""
+    """Watch the page repeatedly; returns the rows of the table and the costs of a refresh."""
     lines, costs = [], []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))

@@ -39,7 +39,7 @@ VIEWS = {"live view": "xterm-256color", "plain lines": "dumb"}
 
 
 class Cost(NamedTuple):
-    """What one run cost."""
+    """The cost of one run."""
 
     cpu_pct: float
     frames_per_sec: float

@@ -49,7 +49,7 @@ HEADS += ("command, MiB", "agent, MiB", "requests", "rows twice", "lag p50, µs"
 
 
 def measure(build: Build, rounds: int, patience_secs: float, *, quick: bool) -> list[str]:
-    """Measure each size so many times; `quick`: a million rows only."""
+    """Measure each size in each round; `quick`: a million rows only."""
     lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
     missing = 0
     with tempfile.TemporaryDirectory(prefix="loadpilot-bench-") as name:
@@ -67,7 +67,7 @@ def measure(build: Build, rounds: int, patience_secs: float, *, quick: bool) -> 
 
 
 def write(path: Path, rows: int) -> None:
-    """Write a file of so many users."""
+    """Write a file of users, one a row."""
     with path.open("w", encoding="utf-8") as file:
         file.write("id,name,city\n")
         for first in range(0, rows, BATCH):

@@ -1,4 +1,4 @@
-"""A noisy neighbour: what one tenant of a shared fleet loses while another floods it.
+"""A noisy neighbour: the losses of one tenant of a shared fleet while another one floods it.
 
 Two tenants share a log, a coordinator, two agents and a gateway with keys, all on this machine. In
 each run tenant B offers 200 arrivals/s on both agents and asks the gateway for its run and for its
@@ -100,7 +100,7 @@ class Caller:
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Ask, and read the whole answer: its status and its JSON."""
+        """Send a request, and read the whole answer: its status and its JSON."""
         content = body if body is None or isinstance(body, str) else json.dumps(body)
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECS)
         with closing(connection):
@@ -109,7 +109,7 @@ class Caller:
             return answer.status, json.loads(answer.read() or b"null")
 
     def view(self, run: str) -> http.client.HTTPResponse:
-        """Open a live view, until `close`; above the limit of requests, wait as the answer says."""
+        """Open a live view, until `close`; above the limit of requests, wait for Retry-After."""
         while True:
             connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECS)
             self._open.append(connection)
@@ -262,7 +262,7 @@ def once(bench: Bench, secs: int, *, is_noisy: bool) -> Figures:
 
 
 def questions(bench: Bench, caller: Caller, run: str) -> list[float]:
-    """Ask for the run and the list until the run is over; return the seconds of each answer."""
+    """Request the run and the list until the run is over; return the seconds of each answer."""
     took: list[float] = []
     give_up = time.monotonic() + PATIENCE_SECS + MEASURED_SECS
     watching = bench.caller("b")
@@ -310,7 +310,7 @@ class Noise(NoNoise):
         )
 
     def _requests(self) -> list[tuple[str, str]]:
-        """Run A for a second, and write what the flood asks for: path and body of each."""
+        """Run A for a second, and build the requests of the flood: path and body of each."""
         bench = self._bench
         over = bench.start(self._caller, bench.plan("a", 1, 1))
         bench.caller("a").view(over).read()

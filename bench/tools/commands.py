@@ -114,7 +114,7 @@ def locust(job: Job) -> Command:
 
 
 def original(job: Job) -> Command:
-    """As its documentation says to run it, with callbacks into Python where a load is checked."""
+    """As its documentation advises, with callbacks into Python where a load is checked."""
     load = job.load
     environ = dict(os.environ) | {
         "BENCH_RPS": str(load.rps or ORIGINAL_RPS_MAX),

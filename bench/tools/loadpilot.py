@@ -28,7 +28,7 @@ PARTS = {
     "coordinator": "import coordinator;",
     "supervisor": "import supervisor;",
 }
-"""The processes below the command, and what tells their command lines apart."""
+"""The processes below the command, and the word by which their command lines differ."""
 FIRING = "fire-"
 """Prefix of the names of an agent's firing threads."""
 MIB = 1024 * 1024

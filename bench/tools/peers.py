@@ -21,7 +21,7 @@ ORIGINAL = "LoadPilot 0.2.0, the original"
 
 @dataclass(frozen=True)
 class Kind:
-    """What differs between the peers."""
+    """The differences between the peers."""
 
     name: str
     command: Callable[[Job], Command]

@@ -21,7 +21,7 @@ Times = tuple[float | None, float | None, float | None, float | None]
 
 @dataclass(frozen=True)
 class Output:
-    """What a peer left after its run."""
+    """Output and files of a peer after its run."""
 
     path: str
     """Its program: vegeta makes its report in a second run."""

@@ -1,4 +1,4 @@
-"""What all tools share: the load to generate, the command for it, the tool's own report."""
+"""Types that all tools share: the load to generate, its command, the tool's own report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHOP_ROUTES = ("GET /health", "GET /api/user", "POST /auth/login")
 
 @dataclass(frozen=True)
 class Report:
-    """What a tool reports of its own run; times in µs; absent where it reports nothing."""
+    """A tool's report of its own run; times in µs; absent where it reports nothing."""
 
     requests: int | None = None
     p50_us: float | None = None

@@ -22,7 +22,7 @@ CPU = "loadpilot_generator_cpu_ratio"
 
 
 def health(selector: str = RUN) -> Panels:
-    """What a run shows of its generators."""
+    """Panels of the health of a run's generators."""
     return [
         lines(
             "Schedule lag",

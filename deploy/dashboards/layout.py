@@ -1,4 +1,4 @@
-"""What all dashboards share: variables, sections, annotations."""
+"""Parts that all dashboards share: variables, sections, annotations."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def several(name: str, metric: str) -> Builder[VariableModel]:
 
 
 def timeline() -> Builder[AnnotationQuery]:
-    """Events of the chosen runs, at the time that their value says."""
+    """Events of the chosen runs, at the time that is their value."""
     metric = 'loadpilot_run_event_timestamp_seconds{scenario=~"$scenario", run=~"$run"}'
     return (
         builders.AnnotationQuery()

@@ -56,7 +56,7 @@ VERDICTS: Final = {"passed": GOOD, "failed": BAD, "void": BAD, "stopped": FAIR}
 FULL, HALF, QUARTER = 24, 12, 6
 """Widths in columns; a dashboard has 24."""
 LAST: Final = common_builders.ReduceDataOptions().calcs(["lastNotNull"])
-"""What a number shows of its series."""
+"""Reduction of a series to one number: its last value."""
 ROWS_STAT, ROWS_CHART = 4, 8
 """Heights in rows of 30 pixels."""
 

@@ -77,7 +77,7 @@ def settled(gauge: str, by: str, *, is_state: bool = False) -> str:
 def certificate() -> str:
     """Certificate of each run as the label `certificate`; of one that goes on, with "so far".
 
-    Before its end no run is VALID, as it is `unfinished`: so far it is what its other findings say.
+    Before its end no run is VALID, as it is `unfinished`. Until then its other findings decide.
     """
     grades, verdict = newest("loadpilot_run_certificate"), newest("loadpilot_run_verdict")
     by = "run, scenario"

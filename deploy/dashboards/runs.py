@@ -1,4 +1,4 @@
-"""The dashboard of all runs: what went when, and how runs of a scenario compare."""
+"""The dashboard of all runs: their times, and a comparison of the runs of a scenario."""
 
 from __future__ import annotations
 

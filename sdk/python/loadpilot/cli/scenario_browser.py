@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BACK = "Back"
 GAP = 3
-"""Cells between a name and what is written beside it."""
+"""Cells between a name and the text beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class List(Screen[str | None]):
         at: str | None = None,
         back: bool = False,
     ) -> None:
-        """Take names and what is written beside them.
+        """Take names and the texts beside them.
 
         ``at`` is the name to begin at; ``back`` adds an entry that goes back.
         """

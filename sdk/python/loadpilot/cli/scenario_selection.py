@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def is_interactive() -> bool:
-    """Whether someone can be asked: keys come from a terminal, and questions go to one."""
+    """Whether questions can be asked: input and output are a terminal."""
     is_capable = os.environ.get("TERM", "dumb") != "dumb"
     return is_capable and sys.stdin.isatty() and sys.stderr.isatty()
 

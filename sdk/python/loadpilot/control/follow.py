@@ -117,7 +117,7 @@ class Follower:
             view.refresh()
 
     def watch(self) -> Watch:
-        """Begin to follow, with what the view shows."""
+        """Begin to follow, with the figures that the view shows."""
         view = self.view
         gates = view.shows_gates or bool(self._aborts)
         interval_secs, hold = view.interval_secs, self._holds
@@ -200,7 +200,7 @@ class Follower:
         raise LogUnavailable(what)
 
     def _halt(self, why: str) -> None:
-        """Throw the kill switch: what is in flight is cancelled."""
+        """Throw the kill switch: calls in flight are cancelled."""
         self.view.tell(why)
         self.session.halt(self.run)
         self._halt_by = None

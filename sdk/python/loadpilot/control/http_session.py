@@ -108,7 +108,7 @@ class HttpSession:
         self.ask("POST", f"/run/{run}/stop")
 
     def halt(self, run: str) -> None:
-        """Abort: what is in flight is cancelled."""
+        """Abort: calls in flight are cancelled."""
         self.ask("POST", f"/run/{run}/halt")
 
     def report(self, run: str) -> str:

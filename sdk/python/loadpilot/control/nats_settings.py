@@ -69,7 +69,7 @@ class Server:
     token_file: Path | None = None
     """File of the token, read for each connection as ``creds`` is."""
     cert: Path | None = None
-    """Certificate that the server asks for, with its ``key``."""
+    """Certificate that the server requires, with its ``key``."""
     key: Path | None = None
     domain: str | None = None
     """JetStream domain of the log; None for the account's own."""

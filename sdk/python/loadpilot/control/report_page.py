@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).with_name("report_page.html")
 DATA, SUMMARY = "{{run-data}}", "{{summary}}"
-"""Places of the page: the answers as JSON, and what a reader sees without scripts."""
+"""Places of the page: the answers as JSON, and the text for readers without scripts."""
 
 
 def report_page(

@@ -57,7 +57,7 @@ def coloured(text: str) -> str:
 
 
 def inert(text: str) -> str:
-    """Escape what GitHub's runner would take for a command in a log.
+    """Escape text that GitHub's runner would take for a command in a log.
 
     It reads ``::name::`` at the start of a line or after blanks, and ``##[name]`` anywhere.
     """

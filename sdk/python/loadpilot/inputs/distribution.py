@@ -23,7 +23,7 @@ EXAMPLES = {
     "lognormal": 'lognormal(median="8s", p99="45s")',
 }
 NONE = "0"
-"""Value of a flag for no such time, whatever the scenario says."""
+"""Value of a flag for no such time, which replaces the scenario's setting."""
 FLAG_EXAMPLES = {
     "exponential": "exponential:median=8s or exponential:mean=10s",
     "lognormal": "lognormal:median=8s,p99=45s",

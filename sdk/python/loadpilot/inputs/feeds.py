@@ -39,7 +39,7 @@ FORMS: dict[str, Literal["csv", "json_lines"]] = {
 SUFFIXES = (".csv", ".json", ".ndjson", ".jsonl")
 ORDERS = ("file", "shuffled")
 WHEN_USED_UP = ("cycle", "error", "stop")
-"""What may happen when an arrival needs a row after the last."""
+"""Choices for an arrival that needs a row after the last."""
 Source: TypeAlias = Union[str, os.PathLike[str], "Sequence[Any]"]
 
 

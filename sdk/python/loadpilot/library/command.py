@@ -49,7 +49,7 @@ class Ended:
 
 
 def execute(arguments: Sequence[str], tell: Callable[[str], object] | None) -> Ended:
-    """Run a command to its end; ``tell`` gets each line of its standard error.
+    """Run a command to its end; ``tell`` is called with each line of its standard error.
 
     Ctrl-C stops the run, again aborts it, and the third time raises KeyboardInterrupt. Nothing of
     the command is left running, also after an exception in this thread.

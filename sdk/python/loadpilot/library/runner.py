@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ERROR = "error: "
 OWN = ("--output=json", "--json=false", "--dry-run=false", "--detach=false")
-"""Flags with which the command prints a report, whatever the configuration says."""
+"""Flags with which the command prints a report, whatever the configuration sets."""
 GUARD = (
     "loadpilot.run() was called while this file was loaded for a run; call it below "
     '`if __name__ == "__main__":`'

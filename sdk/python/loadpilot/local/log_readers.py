@@ -106,7 +106,7 @@ def reading(log_dir: Path, interrupted: Callable[[], bool]) -> Iterator[_native.
 def opened(
     log_dir: Path, interrupted: Callable[[], bool], join: Callable[[LocalStack, Address], Joined]
 ) -> tuple[LocalStack, Joined]:
-    """Start a stack for reading, or find the one that uses the log; returns it and what `join` did.
+    """Start a stack for reading, or find the one that uses the log; returns it and `join`'s result.
 
     Another command's stack that ends meanwhile is replaced. Raises StackFault and Fault, and
     KeyboardInterrupt when the user interrupts.

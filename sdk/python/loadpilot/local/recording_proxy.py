@@ -68,7 +68,7 @@ class RecordingProxy:
     tell: Callable[[str], None]
     """Shows a line to the user."""
     exchanges: list[Exchange] = field(default_factory=list)
-    """What was recorded, in the order in which the requests came."""
+    """The recorded exchanges, in the order in which the requests came."""
     bodies_bytes: int = 0
     unrecorded: int = 0
     """Number of requests that are not recorded: beyond the limits, or not to be read."""

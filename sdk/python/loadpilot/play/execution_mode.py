@@ -1,4 +1,4 @@
-"""Execution mode of a task or hook, found from what its source awaits.
+"""Execution mode of a task or hook, found from the awaited expressions in its source.
 
 Most coroutines await only their client, and the engine resumes them itself. A coroutine that awaits
 anything else needs an event loop. In doubt a coroutine gets the loop.

@@ -79,7 +79,7 @@ def wait(seconds: float) -> Awaitable[None]:
 
 
 class _Sleep:
-    """Awaitable by which a coroutine asks the engine for a sleep."""
+    """Awaitable by which a coroutine requests a sleep from the engine."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -20,7 +20,7 @@ HEAD_SECS = 10.0
 """Timeout for a TLS handshake, for each head from the connect or the previous answer on, and for
 the rest of a body that the gateway did not read."""
 STALLED_SECS = 30.0
-"""Timeout for a caller that reads nothing of what is sent; then the connection is cut."""
+"""Timeout for a caller that reads nothing of its answer; then the connection is cut."""
 REQUEST_CONNECTIONS_MAX = 500
 """Maximum number of connections beside those of live views; further ones are answered with 503."""
 ADDRESS_CONNECTIONS_DEFAULT = 256
@@ -57,7 +57,7 @@ FOLLOWED_MAX = 32
 """Maximum number of runs that are followed at a time, each on its own connection."""
 LIVE_VIEWS_DEFAULT = 500
 LIVE_VIEWS_MAX = 10_000
-"""Maximum number of live views of all runs of a tenant: default, and what an operator may set."""
+"""Maximum number of live views of all runs of a tenant: default, and maximum of the setting."""
 WOKEN_MAX = 10
 """Maximum number of live views of a run that are woken at a time: each takes 0.2 ms."""
 WAKING_SECS = 0.01

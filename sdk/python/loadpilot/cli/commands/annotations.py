@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def note(
     name: str, text: str | None, *, baseline: bool, no_baseline: bool, server: ServerFlags
 ) -> ExitCode:
-    """Add a note to a run or change its mark; without either print what there is."""
+    """Add a note to a run or change its mark; without either print the notes and the mark."""
     with reporting() as (interruptions, outcome), OpenLogs(interruptions) as logs:
         if baseline and no_baseline:
             raise UsageError("--baseline: cannot be used with --no-baseline")

@@ -63,14 +63,14 @@ if TYPE_CHECKING:
 
 
 Prepare: TypeAlias = "Callable[[Options, list[Problem]], tuple[Options, Compiled]]"
-"""Compiles what the options name; gets the problems found so far. Raises Refused."""
+"""Compiles the scenarios that the options name; gets the problems found so far. Raises Refused."""
 DETACH_SECS = 15.0
 """Timeout of a detached run for a coordinator to take it."""
 DETACH_POLL_SECS = 0.2
 
 
 def run(file: str | None, flags: RunFlags, more: Sequence[str] = ()) -> ExitCode:
-    """Run the command; with JSON for a result, what the scenario prints goes to standard error."""
+    """Run the command; if the result is JSON, output of the scenario goes to standard error."""
     with product(flags) as stdout:
         if not file and is_interactive():
             # Mistakes in flags are reported before the user is asked for anything.
@@ -350,7 +350,7 @@ class Run:
             note(f"note: {safe(slow)}")
 
     def warnings(self) -> list[str]:
-        """List what this machine or the feeds may lack, while agents start."""
+        """List warnings about limits of this machine and rows of feeds, while agents start."""
         from ..preflight import Machine, feeds_of, repeated_rows, warnings
 
         plan, agents = self.compiled.plan, max(1, self.options.local_agents)
@@ -384,7 +384,7 @@ class Run:
         return end.code
 
     def ended(self, end: RunEnd, session: Session) -> RunEnd:  # noqa: ARG002  (for subclasses)
-        """Return the end of the run, with what else is judged."""
+        """Return the end of the run, with the results of further judgements."""
         return end
 
     def result(self, report_json: str, report: Report) -> str:
@@ -442,7 +442,7 @@ class Run:
         try:
             note(results.write_calls(self.stdout, session, run, form))
         except BrokenPipeError:
-            # Its reader has what it wanted.
+            # The reader of standard output has closed it, and needs no more.
             drop_output(self.stdout)
         except (OSError, _native.Fault, _native.Refused) as error:
             say(f"error: --output: the calls could not be written: {safe_lines(str(error))}")

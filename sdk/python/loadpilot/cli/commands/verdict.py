@@ -72,7 +72,7 @@ def verdict(names: list[str], flags: VerdictFlags) -> ExitCode:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the runs are judged by; all else is as in their plans."""
+    """The gates and times that the runs are judged by; all else is as in their plans."""
 
     gates: list[tuple[str, str]]
     task: str | None

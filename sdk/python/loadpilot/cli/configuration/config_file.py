@@ -29,7 +29,7 @@ FILE_BYTES_MAX = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """What a configuration file sets."""
+    """The settings in a configuration file."""
 
     name: str
     settings: dict[str, Setting] = field(default_factory=dict)

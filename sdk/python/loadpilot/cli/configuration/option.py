@@ -90,7 +90,7 @@ EQUIVALENT: Mapping[str, Sequence[str]] = {
 
 
 class Kind(enum.Enum):
-    """What the values of an option look like."""
+    """Form of the values of an option."""
 
     SWITCH = "true or false"
     TEXT = "text or a number"
@@ -132,7 +132,7 @@ class Option:
 
     @property
     def kind(self) -> Kind:
-        """What its values look like."""
+        """Form of its values."""
         hint = self.argument.hint
         if hint is bool:
             return Kind.SWITCH
@@ -141,7 +141,7 @@ class Option:
         return Kind.PAIRS if self.argument.parameter.metavar in PAIRED else Kind.LIST
 
     def written(self) -> Setting | None:
-        """Return what the command line says; None when it does not name the option."""
+        """Return the value on the command line; None when it does not name the option."""
         tokens = self.argument.tokens
         if not tokens:
             return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .option import Option
 
 Layer = dict[str, Setting]
-"""What one source sets, by key."""
+"""The settings of one source, by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Configuration:
     """Those commands."""
 
     def __call__(self, _app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
-        """Fill in what is configured; raises Refused."""
+        """Fill in the configured options; raises Refused."""
         sources = Sources()
         remember(sources)
         options = options_of(arguments)
@@ -73,7 +73,7 @@ class Reader:
     file_variables: dict[str, str] = field(default_factory=dict)
 
     def layers(self, written: Layer) -> list[Layer]:
-        """Read what lies below the command line, the first to take precedence first."""
+        """Read the sources below the command line, the highest precedence first."""
         self.file_variables = env_file(self.folder, self.problems)
         self.problems += unknown_in_file(self.file_variables, self.known)
         variables = settings_in(self.environ, self.known, "", self.problems)
@@ -123,7 +123,7 @@ def _of_file(file: ConfigFile, profile: str | None) -> list[Layer]:
 
 
 def _repeated_gates(layers: list[Layer]) -> list[Problem]:
-    """List the gates that one source gives several limits; another source may replace one."""
+    """List the gates with several limits in one source; another source may replace a limit."""
     several = [
         layer[key]
         for layer in layers
@@ -181,7 +181,7 @@ def by_option(layers: list[Layer]) -> tuple[dict[str, list[Setting]], list[tuple
 
 
 def merged(option: Option, settings: list[Setting]) -> tuple[tuple[str, ...], list[Setting]]:
-    """Return the value of an option, and what each of its sources adds to it."""
+    """Return the value of an option, and the part that each of its sources adds to it."""
     first, *others = settings
     texts, counted = first.texts, [first]
     for lower in others:

@@ -33,7 +33,7 @@ class Sources:
     rows: list[tuple[str, str]] = field(default_factory=list)
     """Each option that was set, with its source; secrets are hidden."""
     unused: list[tuple[str, str]] = field(default_factory=list)
-    """Places of settings that were not used, with what replaces them."""
+    """Places of settings that were not used, with the settings that replace them."""
     warnings: list[str] = field(default_factory=list)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     """The environment, and below it the variables of ``.env``."""
@@ -45,7 +45,7 @@ class Sources:
         return self.places.get(flag, flag)
 
     def named(self, problem: Problem) -> Problem:
-        """Let a problem name the places of the flags in it."""
+        """Make a problem name the places of the flags in it."""
         if not self.places:
             return problem
 
@@ -106,7 +106,7 @@ def _cut(text: str) -> str:
 
 
 def _shown(option: Option, text: str) -> str:
-    """Hide what is a secret, or may be one."""
+    """Hide a value that is a secret, or may be one."""
     if option.key in SECRET:
         return HIDDEN
     if option.key == "env":

@@ -48,7 +48,7 @@ def _monotonic() -> Finding:
 
 
 def _time_of_day() -> Finding:
-    """Ask the kernel, without changing anything: the first field of the struct is 0."""
+    """Query the kernel, without changing anything: the first field of the struct is 0."""
     try:
         state = ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.create_string_buffer(TIMEX_BYTES))
     except (OSError, AttributeError):

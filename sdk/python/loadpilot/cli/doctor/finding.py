@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def warning(check: str, what: str, mend: str) -> Finding:
 
 
 def problem(check: str, what: str, mend: str) -> Finding:
-    """Build the result of a check that found what keeps runs from working."""
+    """Build the result of a check that found a problem that keeps runs from working."""
     return Finding(check, State.PROBLEM, what, mend)

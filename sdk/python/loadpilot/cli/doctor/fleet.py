@@ -75,7 +75,7 @@ def _address(url: str) -> Finding:
 
 
 def _account(found: dict[str, Any], allowed: int | None) -> Iterator[Finding]:
-    """Judge what the account of NATS allows."""
+    """Judge the limits of the NATS account."""
     if found["shortage"] is not None:
         yield problem("fleet account", found["shortage"], ACCOUNT_PAGE)
         return

@@ -1,4 +1,4 @@
-"""What is installed: Python, native module, nats-server, optional packages, certificates."""
+"""The installation: Python, native module, nats-server, optional packages, certificates."""
 
 from __future__ import annotations
 

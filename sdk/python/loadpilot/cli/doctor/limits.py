@@ -30,7 +30,7 @@ PORTS_MEND = "sysctl -w net.ipv4.ip_local_port_range='10000 65535'"
 
 
 def limits() -> Iterator[Finding]:
-    """Check what a run needs of this machine."""
+    """Check the limits of this machine that a run needs."""
     machine = Machine.this("http://localhost")
     yield ok("cores", f"{len(os.sched_getaffinity(0))} for this process")
     yield _files(machine.files)

@@ -14,7 +14,7 @@ from .declaration import FLEET, flag
 AGENTS_MAX = 4_096
 """Maximum number of agents of one run."""
 NEEDS_MAX = 20
-"""Maximum number of labels that a run may ask of its agents."""
+"""Maximum number of labels that a run may require of its agents."""
 WAIT_DEFAULT = "60s"
 LEAD_US = 3_000_000
 """Time from the decision to start to the start when agents of other machines take part: each learns
@@ -80,7 +80,7 @@ class RequestedAgents:
 
     @classmethod
     def local(cls, agents: int) -> RequestedAgents:
-        """Ask only for agents that are started for the run on this machine."""
+        """Request only agents that are started for the run on this machine."""
         return cls(agents, agents, LOCAL_WAIT_US, LOCAL_LEAD_US, ())
 
 

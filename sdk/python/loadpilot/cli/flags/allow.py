@@ -38,7 +38,7 @@ def check(compiled: Compiled, opened: Sequence[str], target: str) -> None:
 
 
 def proxy_arguments(plan: Mapping[str, Any]) -> list[str]:
-    """Write the argument of local agents for a plan with a proxy, which their user asked for."""
+    """Write the argument of local agents for a plan with a proxy, which the user requested."""
     return ["--allow-proxy"] if "proxy" in plan.get("connections", {}) else []
 
 

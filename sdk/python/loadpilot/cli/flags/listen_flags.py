@@ -108,7 +108,7 @@ def read_listen(flags: ListenFlags, problems: list[Problem]) -> Listen | None:
 
 
 def invitation(facts: Mapping[str, Any]) -> str:
-    """Write what to type on another machine, as lines."""
+    """Write the commands to type on another machine, as lines."""
     token, cacert = str(facts["token_file"]), facts.get("cacert")
     words = ["loadpilot", "agent", "--nats-url", str(facts["url"])]
     files = [f"  token      {token}"]

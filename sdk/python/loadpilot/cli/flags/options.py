@@ -65,7 +65,7 @@ class Options:
     """Whether the saved baseline keeps the runs that it has."""
     dry_run: bool
     as_json: bool
-    """Whether a dry run prints what belongs to the plan, too."""
+    """Whether a dry run prints the data beside the plan, too."""
     seed: int
     strict: bool
     aborts: Mapping[str, float]

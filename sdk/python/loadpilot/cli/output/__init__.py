@@ -1,1 +1,1 @@
-"""What a command prints."""
+"""The output of commands."""

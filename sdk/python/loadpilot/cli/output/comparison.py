@@ -26,7 +26,7 @@ NONE = "—"
 
 
 def comparison_text(comparison: dict[str, Any]) -> str:
-    """Write the whole comparison, with a last line that says what the exit code says."""
+    """Write the whole comparison, with a last line that explains the exit code."""
     return "".join(f"{line}\n" for line in _lines(comparison))
 
 

@@ -1,4 +1,4 @@
-"""What GitHub shows of a run in a workflow: annotations, and the summary of the step.
+"""A run in a workflow of GitHub: annotations, and the summary of the step.
 
 Annotations are commands in the log (``::error title=...::text``); the runner reads them from
 standard error as well, so that standard output stays the product of the command.
@@ -27,7 +27,7 @@ def is_workflow(environ: Mapping[str, str]) -> bool:
 
 
 def announce(end: RunEnd, environ: Mapping[str, str]) -> None:
-    """Annotate what is wrong with a run, and append it to the summary of the step.
+    """Annotate the failures of a run, and append the run to the summary of the step.
 
     Nothing happens outside of a workflow. A summary that cannot be written changes no exit code.
     """

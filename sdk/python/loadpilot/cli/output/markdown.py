@@ -90,7 +90,7 @@ def _head(end: RunEnd, report: Report) -> Iterator[str]:
 
 
 def _wrong(end: RunEnd) -> Iterator[str]:
-    """List what failed beside the gates, and what lowers the certificate."""
+    """List failures beside the gates, and findings that lower the certificate."""
     for case in end.whole:
         if case.kind is Kind.PASSED:
             continue
@@ -144,7 +144,7 @@ def _load(report: Report) -> Iterator[str]:
 
 
 def _errors(report: Report) -> Iterator[str]:
-    """Write errors by outcome, and what tasks raised."""
+    """Write errors by outcome, and the exceptions of tasks."""
     calls, rate = report["calls"], report.get("error_rate_pct")
     yield "### Errors"
     yield ""

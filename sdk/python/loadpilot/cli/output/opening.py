@@ -62,14 +62,14 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
 
 
 def _off(plan: Mapping[str, Any]) -> str:
-    """Write what calls never do."""
+    """Write the features that the plan turns off for all calls."""
     looks_at_answers = "script" in plan or "code" in plan
     may_redirect = looks_at_answers or "redirects_max" in plan.get("connections", {})
     return "retries are off" if may_redirect else "redirects and retries are off"
 
 
 def setting_lines(compiled: Compiled) -> Iterator[str]:
-    """Write what is not at its default with its source, a line each: options, then settings."""
+    """Write each value that is not a default with its source, a line each; options come first."""
     head = "settings   "
     for line in current().lines(compiled.settings):
         yield f"{head}{line}"

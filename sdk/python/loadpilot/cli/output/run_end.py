@@ -108,7 +108,7 @@ def _certificate(report: Report, *, strict: bool) -> Case:
 
 
 def _expected(report: Report) -> Case:
-    """Judge what every run has to fulfil, with gates or without."""
+    """Judge the conditions of every run, with gates or without."""
     verdict = report["verdict"]
     lines = [safe(reason) for reason in verdict["reasons"]]
     if not verdict["passed"] and not lines and all(one["passed"] for one in verdict["thresholds"]):

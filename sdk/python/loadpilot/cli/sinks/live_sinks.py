@@ -96,7 +96,7 @@ class LiveSinks:
             self._has_ended.set()
 
     def finish(self, session: Session) -> None:
-        """Let each sink take the rest from the log, and print how it went."""
+        """Hand the rest of the log to each sink, and print its result."""
         if self._sinks:
             why = _attempt(partial(self.read_rest, session))
             if why is None:
@@ -137,7 +137,7 @@ class LiveSinks:
         pause = PERIOD_SECS
         while not self._has_ended.wait(pause):
             begun = monotonic()
-            # What fails here is tried again at the end.
+            # A step that fails here is tried again at the end.
             if _attempt(self._live_run.refresh) is None:
                 for sink in self._sinks:
                     _attempt(partial(sink.take, self._live_run))
@@ -163,7 +163,7 @@ def live_sinks(outs: Sequence[Out], session: Session, run: str, stdout: TextIO) 
 
 
 def _attempt(step: Callable[[], object]) -> str | None:
-    """Do a step of a sink; returns what was wrong, for a sink never touches the run."""
+    """Do a step of a sink; returns its error instead of raising: a sink must not affect the run."""
     try:
         step()
     except Exception as error:  # noqa: BLE001

@@ -82,7 +82,7 @@ class Out:
 
 @dataclass(frozen=True, slots=True)
 class StandardOutput:
-    """What else is written to standard output and to the terminal."""
+    """Other uses of standard output and of the terminal."""
 
     quiet: bool
     """Whether there is no live view."""
@@ -112,7 +112,7 @@ def read_outs(
         problems.append(Problem(FLAG, f"must be at most {OUTS_MAX} outputs (got {len(texts)})"))
     for text in texts:
         kind, separator, place = text.partition("=")
-        # What is no word may hold a password.
+        # A kind that is not a plain word may hold a password, so it is not quoted.
         if not separator or not place or not kind.isalnum():
             problems.append(Problem(FLAG, "must be KIND=URI such as json=FILE"))
         elif kind not in KINDS:
@@ -153,7 +153,7 @@ def read_metrics(text: str | None, problems: list[Problem]) -> tuple[Out, ...]:
 
 
 def end_scrapes(outs: Sequence[Out], interruptions: Interruptions) -> None:
-    """Let the final figures be scraped where --metrics is set; a signal ends the wait."""
+    """Wait for a scrape of the final figures where --metrics is set; a signal ends the wait."""
     if any(out.kind == SCRAPED for out in outs):
         from .scrape_endpoint import close_endpoints  # noqa: PLC0415  (most runs have none)
 

@@ -247,7 +247,7 @@ class ScrapeSink:
         self._is_whole = False
 
     def take(self, live_run: LiveRun) -> None:
-        """Show what was read."""
+        """Show the figures that were read."""
         if self._endpoint is not None:
             self._endpoint.run(self._run).read(live_run.reading)
 
@@ -288,7 +288,7 @@ def opened(place: str) -> ScrapeEndpoint | None:
 
 
 def close_endpoints(is_interrupted: Callable[[], bool]) -> None:
-    """Let final figures be scraped, and close all ports; the end of a command."""
+    """Wait for a scrape of the final figures, and close all ports, at the end of a command."""
     while _ENDPOINTS:
         place, endpoint = _ENDPOINTS.popitem()
         if endpoint is not None:
@@ -303,7 +303,7 @@ def now_us() -> int:
 
 
 def timeout_secs(headers: Message) -> float:
-    """Return how long the scraper waits for its answer, in seconds; infinite if it does not say."""
+    """Return how long the scraper waits for its answer, in seconds; infinite if not stated."""
     try:
         return float(headers.get(SCRAPE_TIMEOUT, "inf"))
     except ValueError:

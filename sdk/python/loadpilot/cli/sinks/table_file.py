@@ -47,7 +47,7 @@ class Rows:
         self._written: dict[int, int] = {}
         """Hash of each row that was written, by its number."""
         self.why: str | None = None
-        """What was wrong."""
+        """The error, if any."""
         self.missed = 0
 
     def append(self, head: str, first: int, lines: list[str]) -> None:
@@ -66,7 +66,7 @@ class Rows:
         self._written |= {first + n: hash(line) for n, line in enumerate(lines)}
 
     def finish(self, head: str, lines: list[str]) -> None:
-        """Let the file hold exactly these rows, or count those that it misses."""
+        """Rewrite the file to hold exactly these rows, or count those that it misses."""
         last = max(self._written, default=-1)
         is_prefix = self._right(lines) == len(self._written) == last + 1
         if is_prefix or not self.is_correctable:
@@ -199,6 +199,6 @@ class TableFile:
         return plural(self._total, "row")
 
     def _lines(self, live_run: LiveRun, from_us: int, to_us: int | None) -> tuple[str, list[str]]:
-        """Write the rows of a part of the run, and what comes before all rows."""
+        """Write the rows of a part of the run, and the text before all rows."""
         lines = list(series_lines(live_run.columns(from_us, to_us), self._format))
         return (lines[0], lines[1:]) if self._format == "csv" else ("", lines)

@@ -32,7 +32,7 @@ class Worker:
         return has_room
 
     def drop(self) -> None:
-        """Drop the work that waits; what is being done goes on."""
+        """Drop the work that waits; current work goes on."""
         with suppress(queue.Empty):
             while True:
                 self._items.get_nowait()

@@ -1,7 +1,7 @@
 """The code of a mix: that of each user type, with the tasks and feeds of all in one list.
 
 Users of all types are played alike, so that a type of constant requests is code where another type
-examines responses. What needs Python is refused.
+examines responses. A type that needs Python is refused.
 """
 
 from __future__ import annotations

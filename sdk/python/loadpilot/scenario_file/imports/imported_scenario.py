@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A value that a text takes from elsewhere, by the name that the file gives it."""
+    """A value that a text takes from elsewhere, by its name in the file."""
 
     name: str
 

@@ -120,7 +120,7 @@ def _mark(text: str) -> str:
 
 
 def _letter(c: str, mark: str) -> str:
-    """Write a letter; what is not printable, such as a line separator, is escaped."""
+    """Write a letter; one that is not printable, such as a line separator, is escaped."""
     if c == mark:
         return f"\\{c}"
     if c in SHORT:

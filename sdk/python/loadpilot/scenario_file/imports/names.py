@@ -35,10 +35,10 @@ TAKEN = frozenset({*dir(VUser), *LOCAL, *MODULE, *dir(builtins)})
 
 
 class Names:
-    """Names of one scope, each given once."""
+    """Names of one scope, each used once."""
 
     def __init__(self, taken: frozenset[str] = TAKEN) -> None:
-        """Take the names that are not to be given."""
+        """Take the names that must not be used."""
         self._taken = set(taken)
 
     def give(self, wanted: str) -> str:
@@ -87,7 +87,7 @@ def class_of_file(file: str, other: str) -> str:
 
 
 def id_of(segment: str) -> str | None:
-    """Return what kind of id a segment is; None for a plain text."""
+    """Return the kind of id that a segment is; None for a plain text."""
     return next((name for name, form in IDS if form.fullmatch(segment)), None)
 
 

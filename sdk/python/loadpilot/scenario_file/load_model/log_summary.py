@@ -123,7 +123,7 @@ class Derived:
 
 
 def derive(path: Path, timeout_s: int, *, with_assets: bool) -> Derived:
-    """Derive a model; raises :class:`Refused` for a log that says too little.
+    """Derive a model; raises :class:`Refused` for a log with too little data.
 
     ``timeout_s``: the silence in seconds after which a client begins a new session.
     """

@@ -28,7 +28,7 @@ PARAMETERS = (
     ("{uuid}", re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")),
     ("{hash}", re.compile(r"[0-9a-fA-F]{16,}")),
 )
-"""Parameters by what their text looks like."""
+"""Parameters, with the patterns of their texts."""
 
 
 @dataclass(slots=True)

@@ -87,7 +87,7 @@ class Log(ABC):
 
     @contextmanager
     def join(self) -> Iterator[_native.Session]:
-        """Connect to ask for a run; raises Fault when no coordinator would take it."""
+        """Connect to request a run; raises Fault when no coordinator would take it."""
         with self.lend() as session:
             yield session
 

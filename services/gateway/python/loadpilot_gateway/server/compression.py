@@ -2,7 +2,7 @@
 
 Must never touch an event stream: a live view would wait until a block of the compressor is full.
 
-Compressed answers leak by their length what an attacker's text in them has in common with a secret.
+The length of a compressed answer shows how much of an attacker's text in it is equal to a secret.
 There is no secret in any answer: tokens and session cookies are in headers only, secrets of runs
 are in no log, and the guard rejects requests of other origins, so that no page can repeat them.
 """

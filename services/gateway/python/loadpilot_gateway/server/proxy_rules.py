@@ -5,7 +5,7 @@
     tenant = "shop"
     role = "runner"
 
-The first rule that fits decides. Must never give a role to a caller whom no rule fits.
+The first rule that fits decides. Must never give a role to a caller that no rule fits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PATTERN_CHARS_MAX = 128
 
 @dataclass(frozen=True, slots=True)
 class ProxyRule:
-    """One rule; a caller has to fit both of user and group where both are given."""
+    """One rule; a caller has to fit both user and group where both are set."""
 
     user: re.Pattern[str] | None
     group: re.Pattern[str] | None

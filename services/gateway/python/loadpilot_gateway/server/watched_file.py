@@ -42,7 +42,7 @@ class WatchedFile(Generic[T]):
                 try:
                     self._content = self._read(self.file)
                 except (Refused, OSError) as error:
-                    # Without a traceback, which would say no more.
+                    # Without a traceback, which would add nothing.
                     LOG.error("no caller is accepted by %s: %s", self.file, error)  # noqa: TRY400
             return self._content
 

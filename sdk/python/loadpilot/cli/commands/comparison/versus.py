@@ -61,7 +61,7 @@ class VersusRun(Run):
         return replace(end, code=code, whole=(*end.whole, case))
 
     def result(self, report_json: str, report: Report) -> str:
-        """Write the comparison, after what decides about the run itself."""
+        """Write the comparison, after the judgement of the run itself."""
         if self.compared is None:
             return super().result(report_json, report)
         if self.options.prints_report:

@@ -31,7 +31,7 @@ HELM = "install it from https://helm.sh/docs/intro/install, version 3.14 or newe
 
 @dataclass(frozen=True, slots=True)
 class DeployFlags:
-    """What is typed; any other setting stays as installed, or has the chart's default."""
+    """The flags as typed; any other setting stays as installed, or has the chart's default."""
 
     agents: int | None
     namespace: str
@@ -44,7 +44,7 @@ class DeployFlags:
 
 
 def deploy(flags: DeployFlags) -> ExitCode:
-    """Install the chart, or upgrade what is installed, and wait until all parts are ready.
+    """Install the chart, or upgrade an installed one, and wait until all parts are ready.
 
     An upgrade keeps the values of earlier commands: with any value, Helm alone would drop the rest.
     """
@@ -95,7 +95,7 @@ def helm(*words: str) -> ExitCode:
 
 
 def mistakes(flags: DeployFlags) -> list[Problem]:
-    """List what is wrong with the flags."""
+    """List the mistakes in the flags."""
     problems = namespace_mistakes(flags.namespace)
     if flags.agents is not None and flags.agents < 0:
         problems.append(rule("--agents", "must be 0 or more", flags.agents))
@@ -119,7 +119,7 @@ def mistakes(flags: DeployFlags) -> list[Problem]:
 
 
 def namespace_mistakes(namespace: str) -> list[Problem]:
-    """List what is wrong with the name of a namespace."""
+    """List the mistakes in the name of a namespace."""
     if NAMESPACE.fullmatch(namespace):
         return []
     must = "must be up to 63 lower-case letters, digits and hyphens"

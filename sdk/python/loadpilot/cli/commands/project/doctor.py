@@ -1,4 +1,4 @@
-"""``loadpilot doctor``: what keeps runs from working on this machine, and how to mend it.
+"""``loadpilot doctor``: problems that keep runs from working on this machine, and their mends.
 
 A check must never hang, change anything outside a temporary folder, or show a secret.
 """

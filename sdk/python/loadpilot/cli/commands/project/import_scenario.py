@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ....scenario_file.imports.imported_scenario import Imported
 
 NOTES_MAX = 100
-"""Maximum number of lines about what is not carried over."""
+"""Maximum number of lines about parts that are not carried over."""
 STDIN = "-"
 
 
 def import_scenario(file: str, output: str | None, read: Callable[[Source], Imported]) -> ExitCode:
-    """Write the scenario of a file; what is not carried over goes to standard error."""
+    """Write the scenario of a file; notes on parts not carried over go to standard error."""
 
     def text() -> str:
         source = _open(file)
@@ -43,7 +43,7 @@ def import_scenario(file: str, output: str | None, read: Callable[[Source], Impo
 
 
 def show_notes(source: Source) -> None:
-    """Print what is not carried over, a line each."""
+    """Print the parts that are not carried over, a line each."""
     lines = list(source.lines())
     for line in lines[:NOTES_MAX]:
         note(f"note: {safe(line)}")

@@ -70,7 +70,7 @@ def create(path: Path, content: bytes) -> bool:
 
 
 def ignore(path: Path) -> str:
-    """Let git ignore the logs of runs; says what was done."""
+    """Make git ignore the logs of runs; returns a line about the change."""
     wanted = (STARTER / IGNORED).read_bytes()
     if create(path, wanted):
         return "created"

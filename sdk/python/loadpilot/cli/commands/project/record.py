@@ -30,7 +30,7 @@ COMMAND = "record"
 
 
 def record(target: str, listen: str, output: str | None, *, with_assets: bool) -> ExitCode:
-    """Record until Ctrl-C, and write the scenario of what passed."""
+    """Record until Ctrl-C, and write the scenario of the recorded requests."""
     chosen = resolve([target])
     problems = problems_of_target(chosen)
     # In the form of the origins of recorded requests, which are compared with it.
@@ -53,7 +53,7 @@ def record(target: str, listen: str, output: str | None, *, with_assets: bool) -
 
 
 def _recorded(proxy: RecordingProxy, interruptions: Interruptions, with_assets: bool) -> str:  # noqa: FBT001
-    """Record, and write what was recorded as a scenario."""
+    """Record, and write the recorded requests as a scenario."""
 
     def started() -> None:
         note(f"recording: {proxy.origin} -> {safe(proxy.target)}; Ctrl-C ends and writes")

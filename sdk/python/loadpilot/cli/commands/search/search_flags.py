@@ -191,7 +191,7 @@ class SearchFlags(RunFlags):
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """What is searched, and how."""
+    """Settings of the search."""
 
     settings: dict[str, int]
     """As the native module takes them: ``start_urps``, ``limit_urps``, ``precision_ppm`` and

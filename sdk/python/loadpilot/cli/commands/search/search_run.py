@@ -157,7 +157,7 @@ class SearchRun(Run):
 
     @property
     def wanted(self) -> SearchOptions:
-        """What is searched."""
+        """The settings of the search."""
         assert self.options.search is not None  # noqa: S101
         return self.options.search
 
@@ -217,7 +217,7 @@ class SearchRun(Run):
                 return self.interruptions.first
 
     def end(self, report_json: str, session: Session, run: str) -> ExitCode:  # noqa: ARG002
-        """Read what the run of a probe says."""
+        """Read the result of a probe from its run."""
         probe = json.loads(_native.search_probe(report_json))["probe"]
         self.probes.append(probe)
         report = json.loads(report_json)
@@ -227,7 +227,7 @@ class SearchRun(Run):
         return ending_code(report, self.interruptions.first, fault=False)
 
     def screen(self, session: Session) -> View:
-        """Show a probe in one line at a terminal, and else only what users have to know."""
+        """Show a probe in one line at a terminal, and elsewhere only lines that users must know."""
         info = PlanInfo.of(self.compiled.plan, judges=session.judges)
         if is_redrawable() and not self.options.quiet:
             return ProbeView(info, note, sys.stderr)
@@ -239,7 +239,7 @@ class SearchRun(Run):
             note(f"run {run}, log {log}")
 
     def opening(self) -> None:
-        """Print what is searched, and how it goes on after an interruption."""
+        """Print the settings of the search, and the command that continues it."""
         wanted, plan = self.wanted, self.compiled.plan
         gates = json.loads(_native.plan_gates(self.compiled.plan_json()))
         start, limit = rate(wanted.settings["start_urps"]), rate(wanted.settings["limit_urps"])
@@ -336,7 +336,7 @@ class SearchRun(Run):
 
 
 def _public(flag: str, value: str) -> str:
-    """Write the value of a flag without what is secret in it."""
+    """Write the value of a flag without secrets in it."""
     if flag in SECRET_FLAGS:
         return ELIDED
     return _native.shown_address(value) if flag.endswith(URL_SUFFIX) else value

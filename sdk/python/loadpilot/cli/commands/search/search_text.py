@@ -45,7 +45,7 @@ def _ms(value: float | None) -> str:
 
 
 def result_lines(search: Mapping[str, Any]) -> Iterator[str]:
-    """Write what was found; the last line is the result."""
+    """Write the findings; the last line is the result."""
     yield from (safe(remark) for remark in search["remarks"])
     yield conclusion(search)
 

@@ -79,7 +79,7 @@ FLAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """What to write, and where."""
+    """Content and destination of a dump."""
 
     what: str
     format: str

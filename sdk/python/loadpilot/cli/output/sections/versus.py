@@ -35,7 +35,7 @@ WIDTH = 24
 
 
 def versus_text(versus: dict[str, Any]) -> str:
-    """Write the whole comparison, with last lines that say what the exit code says."""
+    """Write the whole comparison, with last lines that explain the exit code."""
     return "".join(f"{line}\n" for line in _lines(versus))
 
 

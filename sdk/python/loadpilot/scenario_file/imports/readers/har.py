@@ -80,7 +80,7 @@ def _instant(node: Node) -> float:
 
 
 def _body(posted: Node) -> Body | None:
-    """Read what was posted: its text, or its fields where there is no text."""
+    """Read a posted body: its text, or its fields where there is no text."""
     if not posted:
         return None
     kind = posted["mimeType"].text("")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..source import Source
 
 TASKS_MAX = 100
-"""Maximum number of different requests: beyond, a list says more than a class."""
+"""Maximum number of different requests: with more, a list is clearer than a class."""
 
 
 def read_targets(source: Source, folder: Path) -> Imported:

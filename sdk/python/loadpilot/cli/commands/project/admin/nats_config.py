@@ -54,7 +54,7 @@ class NatsConfigFlags:
 
 
 def nats_config(flags: NatsConfigFlags) -> ExitCode:
-    """Write the folder, and print what is in it and what to do with it."""
+    """Write the folder, and print its files and how to use them."""
     given = {"--out": flags.out, "--tenants": flags.tenants}
     problems = [Problem(place, "is needed") for place, value in given.items() if not value]
     url, cacert = _server(flags, problems)

@@ -73,7 +73,7 @@ def nats_user(flags: NatsUserFlags) -> ExitCode:
 
 
 def nats_revoke(keys: str | None, creds: str | None, user: str | None) -> ExitCode:
-    """Revoke a user, and say what the server needs."""
+    """Revoke a user, and print what to do at the server."""
     with _refusing() as outcome:
         problems = _keys_problems(keys)
         if (creds is None) == (user is None):

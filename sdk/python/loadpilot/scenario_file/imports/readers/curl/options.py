@@ -1,4 +1,4 @@
-"""The options of curl: those with a value, and those that say nothing about the request."""
+"""The options of curl: those with a value, and those that do not change the request."""
 
 from __future__ import annotations
 

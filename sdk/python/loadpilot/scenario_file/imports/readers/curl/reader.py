@@ -1,4 +1,4 @@
-"""Reads curl commands: a line, a script, or what a browser copies."""
+"""Reads curl commands: a line, a script, or a command that a browser has copied."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class _Parser:
                 self._content(command, name, place, value)
 
     def _content(self, command: _Command, name: str, place: str, value: Text) -> None:
-        """Take an option of the body or the query; others say nothing about the request."""
+        """Take an option of the body or the query; others do not change the request."""
         match name:
             case "data" | "data-raw" | "data-binary" | "json":
                 command.is_json |= name == "json"
