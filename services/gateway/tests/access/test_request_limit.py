@@ -259,13 +259,13 @@ def test_a_request_for_a_run_waits_for_its_place_but_not_for_ever(
 
     async def requests() -> None:
         places = asyncio.Semaphore(1)
-        async with state.place(places):
+        async with state.body_slot(places):
             monkeypatch.setattr(state, "PLACE_SECS", 0.01)
             with pytest.raises(ApiError, match="try again later"):
-                async with state.place(places):
+                async with state.body_slot(places):
                     pass
             monkeypatch.undo()
-            waiting = asyncio.ensure_future(state.place(places).__aenter__())
+            waiting = asyncio.ensure_future(state.body_slot(places).__aenter__())
             await asyncio.sleep(0)
         await waiting
 

@@ -24,7 +24,7 @@ TENANT_RULE = "must be 1 to 128 characters out of a-z 0-9 _ -"
 
 
 class Role(StrEnum):
-    """Permissions of a caller. Each role includes those before it."""
+    """What a caller may do. Each role includes those before it."""
 
     VIEWER = "viewer"
     """Reads runs, and asks questions that store nothing."""
