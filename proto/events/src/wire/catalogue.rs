@@ -66,12 +66,13 @@ Written by `./dev gen` from the Rust types in `proto/events`: never edit it. The
 `schema/`, one example of each stored form is in `golden/`. `<p>` is the prefix, `lp` by default.
 
 Units: an instant is in µs since the Unix epoch (`Timestamp`), a duration in µs (`…_us`), a rate in
-millionths of an arrival per second (`Rate`). A tick is one second, counted from the start of the
-run. Histograms are HdrHistogram V2, deflated, in base64. A field marked *optional* may be absent.
+millionths of an arrival per second (`Rate`). A tick is one second, unless the plan sets another
+`tick_us`; ticks are counted from the start of the run. Histograms are HdrHistogram V2, deflated, in
+base64. A field marked *optional* may be absent.
 
-The types are in `events/`, the laws over them in `engine/` (start at `engine/src/lib.rs`), the
-player of compiled Python in `script/`. Nothing in this folder does I/O, reads a clock or the
-environment, or iterates in hash order.
+The types are in `events/`, the pure functions over them (the laws) in `engine/` (start at
+`engine/src/lib.rs`), the player of compiled Python in `script/`. No code in this folder does I/O,
+reads a clock or the environment, or iterates in hash order.
 ";
 
 /// Definitions that the events refer to, by name.
