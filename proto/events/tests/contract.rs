@@ -1,4 +1,5 @@
-//! The contract is files in git: schemas and catalogue are fresh, golden files stay readable.
+//! The contract is a set of files in git: schemas and catalogue are current, and golden files stay
+//! readable.
 
 use loadpilot_events::Outcome;
 use loadpilot_events::log::admission::AdmissionDecision;
@@ -48,7 +49,8 @@ const SCHEMAS: [(&str, &str); 24] = committed![
     "what-if-answer",
 ];
 
-/// A type that changed without its schema would surprise every other reader of the log.
+/// Broken if a type changes without its schema: other readers of the log would not expect the
+/// change.
 #[test]
 fn schemas_are_fresh() {
     let files = schema::files();
@@ -62,7 +64,7 @@ fn schemas_are_fresh() {
     }
 }
 
-/// A catalogue that lags behind the types is worse than none.
+/// Broken if the catalogue lags behind the types: readers would rely on it.
 #[test]
 fn catalogue_is_fresh() {
     let committed = include_str!("../../README.md");
@@ -83,8 +85,8 @@ macro_rules! golden {
     };
 }
 
-/// Every stored form that was ever written must be read by every later version, and what is
-/// written again must say the same.
+/// Every later version must read every stored form that was ever written, and writing it again must
+/// give the same content.
 #[test]
 fn golden_files_are_read_and_written_back() {
     let goldens = golden! {
@@ -199,7 +201,7 @@ fn reads_and_writes<T: DeserializeOwned + Serialize>(text: &str) -> Value {
 }
 
 /// The histograms of the golden delta were encoded by hand from the format's description: one call
-/// of 1,000 µs. A library that read them otherwise would bend every percentile.
+/// of 1,000 µs. A library that reads them differently would make every percentile wrong.
 #[test]
 fn a_histogram_encoded_elsewhere_is_read() {
     let text = include_str!("../../golden/delta-reported.v1.json");
@@ -254,8 +256,8 @@ fn calls_encoded_elsewhere_are_read() {
     assert_eq!(samples::encode(&[call]), [delta.event.samples]);
 }
 
-/// Broken if a kind of decision is missing in the list: one in a later version's form would then be
-/// passed over instead of being left to those that understand it.
+/// Broken if the list lacks a kind of decision: a decision of that kind in a later version's form
+/// would be skipped instead of being left to processes that understand it.
 #[test]
 fn every_kind_of_decision_is_named() {
     let schema = schemars::schema_for!(loadpilot_events::log::ctl::Decision).to_value();

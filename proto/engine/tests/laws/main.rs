@@ -1,4 +1,4 @@
-//! The laws of the engine, held against computations that are written another way.
+//! The laws of the engine, compared with computations that are written in another way.
 
 mod check;
 mod control;

@@ -56,7 +56,7 @@ fn judged(settings: SearchSettings, probes: Vec<Probe>) -> Search {
     })
 }
 
-/// Searches a target to the end; `works` says what becomes of a probe at a rate.
+/// Searches a target to the end; `works` gives the verdict of a probe at a rate.
 fn whole(settings: SearchSettings, mut works: impl FnMut(Rate) -> ProbeVerdict) -> Search {
     let mut found = judged(settings, Vec::new());
     while let Some(next) = found.next {
@@ -74,7 +74,7 @@ fn passes_up_to(knee: Rate) -> impl Fn(Rate) -> ProbeVerdict {
     }
 }
 
-/// Number of probes that a steady target may cost: one for each doubling or halving, the first,
+/// Maximum number of probes for a steady target: one for each doubling or halving, the first one,
 /// one for each halving of the gap down to the precision, and the confirmations.
 fn probes_max(settings: &SearchSettings, knee: Rate) -> u32 {
     let (start, knee) = (settings.start_urps.as_rps(), knee.as_rps());
@@ -84,8 +84,8 @@ fn probes_max(settings: &SearchSettings, knee: Rate) -> u32 {
 }
 
 proptest! {
-    /// Broken if the result of a steady target is not its limit, within the precision, or a search
-    /// costs more probes than doubling and halving need.
+    /// Broken if the result for a steady target is not its limit, within the precision, or if a
+    /// search costs more probes than doubling and halving need.
     #[test]
     fn a_steady_target_is_found_within_the_precision(
         knee_urps in 1_000_000_u64..500_000_000_000,
@@ -113,8 +113,8 @@ proptest! {
         prop_assert!(last.into_iter().all(|one| one.rate_urps.as_rps() == rate));
     }
 
-    /// Broken if the state depends on the order in which probes are read, or on those that say
-    /// nothing.
+    /// Broken if the state depends on the order in which probes are read, or on probes without a
+    /// verdict.
     #[test]
     fn a_search_is_a_fold_in_any_order(seed in any::<u64>(), knee_rps in 1_u64..9_000) {
         let dice = &mut Dice::new(seed);
@@ -134,7 +134,7 @@ proptest! {
         prop_assert_eq!(after.upper_rps, before.upper_rps);
     }
 
-    /// Broken if settings that a tag holds are read as others.
+    /// Broken if settings change on their way through a tag.
     #[test]
     fn settings_survive_a_tag(
         start in any::<u64>(), limit in any::<u64>(), precision_ppm in any::<u32>(),
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// A target whose limit is another by up to `noise` at each probe.
+/// A target whose limit varies by up to `noise` from probe to probe.
 fn noisy(knee_rps: f64, noise: f64, dice: &mut Dice) -> impl FnMut(Rate) -> ProbeVerdict {
     move |rate| {
         let by = dice.pick(0..2_000_001) as f64 / 1e6 - 1.0;
@@ -161,8 +161,8 @@ fn noisy(knee_rps: f64, noise: f64, dice: &mut Dice) -> impl FnMut(Rate) -> Prob
     }
 }
 
-/// Broken if noise carries the result further than noise and precision together, or a rate is said
-/// to work that failed a probe, or was not confirmed.
+/// Broken if the result is off by more than noise and precision together, or if the search reports
+/// a rate as working that failed a probe or was not confirmed.
 #[test]
 fn a_noisy_target_is_found_within_its_noise_and_the_precision() {
     for seed in 0..2_000 {
@@ -198,7 +198,7 @@ fn never_failed(found: &Search, seed: u64) {
     assert!(rate < lowest, "seed {seed}");
 }
 
-/// Broken if a search of a target that answers by chance does not end, or ends with a rate that
+/// Broken if a search of a target that answers at random does not end, or ends with a rate that
 /// failed.
 #[test]
 fn a_target_that_works_by_chance_ends_too() {
@@ -215,14 +215,14 @@ fn a_target_that_works_by_chance_ends_too() {
     }
 }
 
-/// Broken if a confirmation that fails is ignored, or the search does not go on below it.
+/// Broken if a failed confirmation is ignored, or if the search does not continue below it.
 #[test]
 fn a_failed_confirmation_takes_the_rate_away() {
     let mut seen = 0;
     let found = whole(settings(100), |rate| {
         let is_best = rate == Rate::per_second(100);
         seen += u32::from(is_best);
-        // 100/s passes once, and never again.
+        // 100/s passes once, and then never again.
         match rate < Rate::per_second(100) || (is_best && seen == 1) {
             true => ProbeVerdict::Passed,
             false => ProbeVerdict::Failed,
@@ -238,7 +238,7 @@ fn a_failed_confirmation_takes_the_rate_away() {
     assert_eq!(found.remarks.len(), 1, "{:?}", found.remarks);
 }
 
-/// Broken if a search without a failure goes beyond its limit, or claims an upper end.
+/// Broken if a search without a failure goes beyond its limit, or reports an upper bound.
 #[test]
 fn a_target_without_a_limit_ends_at_that_of_the_search() {
     let limit = Rate::per_second(70);
@@ -255,7 +255,7 @@ fn a_target_without_a_limit_ends_at_that_of_the_search() {
     assert_eq!(found.probes.len(), 3 + 2);
 }
 
-/// Broken if the load generator's limit is called the target's, or the other way round.
+/// Broken if the limit of the load generator is reported as the target's, or the other way round.
 #[test]
 fn the_limit_is_that_of_the_lowest_failure() {
     let mut known = vec![
@@ -275,7 +275,7 @@ fn the_limit_is_that_of_the_lowest_failure() {
     assert_eq!(found.limited_by, Some(LoadLimit::Target));
 }
 
-/// Broken if a deploy that made the target slower passes, or one fails by chance.
+/// Broken if a deployment that made the target slower passes, or if one fails by chance.
 #[test]
 fn a_lower_maximum_is_a_regression_beyond_the_threshold_and_the_intervals() {
     let found = |knee: u64| whole(settings(20), passes_up_to(Rate::per_second(knee)));
@@ -302,7 +302,7 @@ fn a_lower_maximum_is_a_regression_beyond_the_threshold_and_the_intervals() {
     assert!(!compared.regressed && compared.obstacles[0].contains("load generator"));
 }
 
-/// What the probe of a sound report says after `change`.
+/// The result of a probe whose report is sound except for `change`.
 fn said(change: impl FnOnce(&mut Report)) -> (ProbeVerdict, Option<LoadLimit>) {
     let mut report = sound::report();
     report.verdict.passed = true;
@@ -332,12 +332,13 @@ fn fails(report: &mut Report, metric: Metric) {
     }];
 }
 
-/// Leaves fewer calls than a probe needs.
+/// Reduces the number of calls below what a probe needs.
 fn few(report: &mut Report) {
     report.latency.response.as_mut().expect("a ladder").count = 9;
 }
 
-/// Broken if a run that failed in any way passes as a probe, or another is blamed for its limit.
+/// Broken if a run that failed in any way passes as a probe, or if its limit is attributed to the
+/// wrong side.
 #[test]
 fn each_way_to_fail_is_seen_and_has_its_cause() {
     let passed = (ProbeVerdict::Passed, None);
@@ -374,7 +375,7 @@ fn each_way_to_fail_is_seen_and_has_its_cause() {
     assert_eq!(drops(DropReason::NoSlot, None), of_generator);
 }
 
-/// Broken if a run that says nothing about its rate counts for or against it.
+/// Broken if a run that proves nothing about its rate counts for or against it.
 #[test]
 fn a_run_that_was_cut_off_or_reached_nobody_says_nothing() {
     let nothing = (ProbeVerdict::Unjudged, None);
@@ -405,7 +406,7 @@ fn a_run_that_was_cut_off_or_reached_nobody_says_nothing() {
         said(|report| report.latency.unconnected = 10_000),
         no_server
     );
-    // A gate that stopped the run has judged it.
+    // If a gate stopped the run, the gate has given the verdict.
     let breach = Breach {
         key: "p95_ms".to_owned(),
         limit: 1.0,

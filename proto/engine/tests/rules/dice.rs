@@ -1,8 +1,8 @@
-//! Seeded chance: the same seed plays the same game on every machine.
+//! Seeded random numbers: the same seed gives the same numbers on every machine.
 
 use loadpilot_engine::schedule::hash::{Purpose, below, draw};
 
-/// A die that was thrown some number of times.
+/// A random number generator: its state is the seed and the number of throws.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice {
     seed: u64,
@@ -26,7 +26,7 @@ impl Dice {
         self.pick(0..100) < percent
     }
 
-    /// One of `some`, which must not be empty.
+    /// One element of `some`, which must not be empty.
     pub(crate) fn one_of<T: Clone>(&mut self, some: &[T]) -> T {
         some[self.pick(0..some.len() as u64) as usize].clone()
     }

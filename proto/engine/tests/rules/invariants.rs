@@ -19,13 +19,14 @@ pub(crate) struct Stored {
     pub(crate) seq: u64,
     /// When it was decided, by its writer's clock.
     pub(crate) at: Timestamp,
-    /// What was decided.
+    /// The decision.
     pub(crate) decision: Decision,
 }
 
-/// Holds a control log to its invariants.
+/// Checks the invariants of a control log.
 ///
 /// # Panics
+///
 /// When one is broken.
 pub(crate) fn check(policy: &Policy, (seq, request): (u64, &RunRequested), log: &[Stored]) {
     let plan = &request.plan;
@@ -41,7 +42,8 @@ pub(crate) fn check(policy: &Policy, (seq, request): (u64, &RunRequested), log: 
     takeovers_have_room(policy, plan.tick_us, log);
 }
 
-/// When a takeover begins, the heir knows of it, and the giver knows of it or has fenced itself.
+/// When a takeover begins, the heir knows of it, and the old holder knows of it or has fenced
+/// itself.
 fn takeovers_have_room(policy: &Policy, tick_us: u64, log: &[Stored]) {
     let (mut now, mut start_at) = (Timestamp(0), None);
     let mut owners = BTreeMap::new();
@@ -82,7 +84,7 @@ fn takeovers_have_room(policy: &Policy, tick_us: u64, log: &[Stored]) {
     }
 }
 
-/// Holder of each shard.
+/// The holder of each shard.
 fn owners_of(holdings: &[Holding]) -> BTreeMap<u32, Holder> {
     let owned = |holding: &Holding| {
         let holder = holding.holder.clone();

@@ -1,4 +1,4 @@
-//! What the laws and the simulation have in common: dice, random plans, and the invariants of a
+//! Parts that the laws and the simulation share: dice, random plans, and the invariants of a
 //! control log. It must never compute what the engine computes.
 
 pub(crate) mod dice;

@@ -68,7 +68,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
     plan
 }
 
-/// A plan, for one of four seeds as a mix, and for one to compare two targets.
+/// A plan: for one of four seeds a mix, and for another one a comparison of two targets.
 pub(crate) fn some(dice: &mut Dice, seed: u64) -> Plan {
     let plan = plan(dice);
     match seed % 4 {
@@ -86,7 +86,7 @@ pub(crate) fn sides() -> [Side; 2] {
     })
 }
 
-/// The plan as a mix of user types, to which its tasks belong.
+/// The plan as a mix of user types, each with some of its tasks.
 pub(crate) fn mixed(mut plan: Plan, dice: &mut Dice) -> Plan {
     plan.schema = PlanSchema::V2;
     let mut left = plan.tasks.as_mut_slice();

@@ -1,4 +1,4 @@
-//! What users may ask of a run that runs.
+//! Requests of users during a run.
 
 use loadpilot_events::log::req::Request;
 use loadpilot_events::log::steer::{PauseRequested, RateChangeRequested, ResumeRequested};
@@ -6,7 +6,7 @@ use loadpilot_events::units::Rate;
 
 use super::dice::Dice;
 
-/// Something that a user may ask for, in its senses or not.
+/// A random request of a user, sensible or not.
 pub(crate) fn request(dice: &mut Dice) -> Request {
     let by = "a user".to_owned();
     match dice.pick(0..4) {

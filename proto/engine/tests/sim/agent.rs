@@ -19,7 +19,7 @@ use crate::world::{Faults, Run, Sent};
 /// Interval between heartbeats, in µs.
 const BEAT_EVERY_US: u64 = 200_000;
 
-/// Timeout without the answer of a coordinator, in µs: the agent fences itself.
+/// Maximum time without an answer of a coordinator, in µs; then the agent fences itself.
 const NO_COORDINATOR_US: u64 = 12_000_000;
 
 /// Interval between attempts to publish, in µs.
@@ -34,20 +34,21 @@ pub(crate) struct Agent {
     number: u64,
     pub(crate) boots: u64,
     pub(crate) process: Process,
-    /// It is dead until then and comes back as a new process.
+    /// The agent is dead until then and returns as a new process.
     pub(crate) dead_until: Option<Timestamp>,
-    /// It does nothing before this instant, and does not know it.
+    /// The agent does nothing before this instant, and does not notice it.
     frozen_until: Timestamp,
     /// Nothing that it sends arrives before this instant.
     pub(crate) mute_until: Timestamp,
-    /// Nothing that others send arrives at it before this instant, answers included.
+    /// Nothing that others send reaches it before this instant, answers included.
     pub(crate) deaf_until: Timestamp,
-    /// Its wall clock is off by this, in µs: what it stamps proves nothing.
+    /// Error of its wall clock, in µs: its time stamps prove nothing.
     wall_us: i64,
     /// Files of killed processes.
     left: Vec<Left>,
     recoveries: Vec<Recovery>,
-    /// When the last sign of life left that the server, and that a coordinator, answered.
+    /// Send times of the last heartbeat that the server answered, and of the last that a
+    /// coordinator answered.
     contact: (Timestamp, Timestamp),
     beat_at: Timestamp,
     publish_at: Timestamp,
@@ -81,7 +82,7 @@ impl Agent {
         self.dead_until.is_none() && now >= self.frozen_until
     }
 
-    /// It is killed, with or without the machine that holds its files.
+    /// Kills the process, with or without the machine that holds its files.
     pub(crate) fn kill(&mut self, now: Timestamp, until: Timestamp, files_too: bool) {
         if self.dead_until.is_none() {
             self.left.extend(self.process.left(now));
@@ -93,7 +94,7 @@ impl Agent {
         self.dead_until = Some(until);
     }
 
-    /// It stands still.
+    /// Suspends the process.
     pub(crate) fn freeze(&mut self, until: Timestamp) {
         self.frozen_until = until;
         self.process.thawed = true;
@@ -106,7 +107,7 @@ impl Agent {
         }
     }
 
-    /// One round of its life.
+    /// One step of the agent.
     pub(crate) fn act(
         &mut self,
         world: (&Run, &Policy, &Faults),
@@ -122,7 +123,7 @@ impl Agent {
         if !self.runs(now) {
             return;
         }
-        // Threads that fire may thaw before the one that fences.
+        // Firing threads may wake before the thread that fences.
         let fires_first = dice.chance(50);
         if fires_first {
             self.process.pace(run, now, sent, dice);
@@ -202,7 +203,7 @@ impl Agent {
         }
     }
 
-    /// At least once: what was stored without an acknowledgement is stored again.
+    /// At least once: an event that was stored without an acknowledgement is stored again.
     fn publish(&mut self, log: &mut Log, faults: &Faults, now: Timestamp, dice: &mut Dice) {
         let agent = self.process.me.agent.clone();
         let at = Timestamp(now.0.saturating_add_signed(self.wall_us));
@@ -228,7 +229,7 @@ impl Agent {
     }
 }
 
-/// Publishes what a process has to say; whether all of it was acknowledged.
+/// Publishes the outbox of a process; returns whether all of it was acknowledged.
 fn say(
     process: &mut Process,
     agent: &AgentId,
@@ -250,7 +251,8 @@ fn say(
     true
 }
 
-/// Publishes what killed processes left, and forgets what is in the log; whether all of it is.
+/// Publishes the tails of killed processes and forgets those that are in the log; returns whether
+/// all are.
 fn recover(
     recoveries: &mut Vec<Recovery>,
     agent: &AgentId,

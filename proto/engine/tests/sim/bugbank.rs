@@ -1,7 +1,7 @@
-//! Each mistake of the bug bank is made in worlds of all kinds, until the promise that it breaks is
-//! seen broken. A test is red when that is never seen.
+//! Each mistake of the bug bank is made in worlds of all kinds until the promise that it breaks is
+//! found broken. A test fails when that is never found.
 //!
-//! `./dev bugbank` plays them all and shows what caught each.
+//! `./dev bugbank` plays them all and shows which promise detected each.
 
 use std::panic::{catch_unwind, resume_unwind};
 
@@ -12,8 +12,8 @@ use crate::play;
 /// Maximum number of worlds in which to look for a mistake.
 const WORLDS: u64 = 10_000;
 
-/// Plays worlds with a mistake in them: the first that breaks its promise ends the test. Others may
-/// be broken before.
+/// Plays worlds with a mistake in them until one breaks `promise`. Other promises may be broken
+/// before.
 fn hunt(bug: Bug, promise: &str) {
     plant(Some(bug));
     for world in 0..WORLDS {
@@ -38,7 +38,7 @@ macro_rules! bank {
             }
         )*
 
-        /// A mistake without a test would be there for nothing.
+        /// A mistake without a test would have no purpose.
         #[test]
         fn every_mistake_has_its_test() {
             assert_eq!(Bug::ALL.to_vec(), [$(Bug::$bug),*]);

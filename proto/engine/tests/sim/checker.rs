@@ -1,4 +1,4 @@
-//! What must hold of a run that is over, whatever befell it.
+//! Promises about every run that is over, whatever faults it had.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,10 @@ use crate::truth;
 use crate::world::{Weather, World};
 use serde_json::Value;
 
-/// Holds a played world to everything that is promised of a run.
+/// Checks a played world against everything that is promised of a run.
 ///
 /// # Panics
+///
 /// At the first promise that is broken.
 pub(crate) fn check(world: &World) {
     truth::schedule(&world.run);
@@ -77,7 +78,7 @@ pub(crate) fn report_of(world: &World) -> Report {
     fold(world, &in_order)
 }
 
-/// What the product itself finds wrong with the log.
+/// The findings of the product's own verification of the log.
 pub(crate) fn verification(world: &World, known: Option<&Value>) -> Verification {
     let mut verifier = Verifier::new(world.log.run.clone(), world.log.ctl_subject());
     for (record, seq) in world.log.ctl.iter().zip(1..) {
@@ -93,7 +94,7 @@ pub(crate) fn verification(world: &World, known: Option<&Value>) -> Verification
     verifier.close(known).expect("the run is known")
 }
 
-/// The product itself finds nothing wrong with the log.
+/// The product's own verification finds nothing wrong with the log.
 fn verified(world: &World, found: &Report) {
     let text = serde_json::to_string(found).expect("a report has a JSON form");
     let known = serde_json::from_str(&text).expect("JSON");
@@ -164,7 +165,7 @@ fn stored(world: &World, seal: &RunSealed) -> BTreeMap<(Holder, u64), DeltaRepor
     read.collect()
 }
 
-/// What really left is counted once, or known to be lost, or known to be excess.
+/// Every request that was sent is counted once, or known to be lost, or known to be excess.
 fn sent(world: &World, report: &Report, deltas: &BTreeMap<(Holder, u64), DeltaReported>) {
     let arrivals: BTreeSet<u64> = world.sent.iter().map(|sent| sent.n).collect();
     assert!(
@@ -192,7 +193,7 @@ fn sent(world: &World, report: &Report, deltas: &BTreeMap<(Holder, u64), DeltaRe
     }
 }
 
-/// Which map was in force for a tick: the last one that had begun.
+/// The map in force for a tick: the last one that had begun.
 fn generation_at(world: &World, tick: u32) -> u32 {
     let begun = world
         .log
@@ -208,7 +209,7 @@ fn generation_at(world: &World, tick: u32) -> u32 {
     begun.map(|(generation, _)| generation).max().unwrap_or(0)
 }
 
-/// The log has every delta of a process with last words before the seal, and they add up.
+/// The log has every delta of a process with last words before the seal, and the deltas add up.
 fn last_words(seal: &RunSealed, deltas: &BTreeMap<(Holder, u64), DeltaReported>) {
     for last in &seal.finals {
         let of_holder = (1..=last.final_seq).map(|seq| {
@@ -223,7 +224,8 @@ fn last_words(seal: &RunSealed, deltas: &BTreeMap<(Holder, u64), DeltaReported>)
     }
 }
 
-/// In a good world every arrival is started, once, but for those that users paused away.
+/// In a world without faults every arrival is started once, except those that a user's pause
+/// dropped.
 fn nothing_went_wrong(report: &Report, world: &World) {
     assert_eq!(report.run.ending, Some(Ending::Completed));
     let arrivals = &report.arrivals;

@@ -1,4 +1,4 @@
-//! A coordinator: reads when it gets to it, decides on what it knows, appends when it is first.
+//! A coordinator: it reads with a delay, decides by what it has read, and appends if it is first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::log::{Answer, Log, Write};
 use crate::rules::dice::Dice;
 use crate::world::Faults;
 
-/// A decision on its way into the log.
+/// A decision that is being appended.
 #[derive(Debug)]
 struct Draft {
     at: Timestamp,
@@ -27,14 +27,14 @@ struct Draft {
     decision: Decision,
 }
 
-/// A coordinator process, or the hole that it left.
+/// A coordinator process, or its place while there is none.
 #[derive(Debug)]
 pub(crate) struct Coordinator {
-    /// Its clock is ahead of the true time by this.
+    /// How far its clock is ahead of the true time.
     ahead_us: u64,
     /// It does nothing before this instant.
     pub(crate) asleep_until: Timestamp,
-    /// Whether it wakes with its memory.
+    /// Whether it still has its state when it wakes.
     pub(crate) remembers: bool,
     was_asleep: bool,
     read: usize,
@@ -42,10 +42,10 @@ pub(crate) struct Coordinator {
     hearing: Observations,
     feed: Vec<News>,
     draft: Option<Draft>,
-    /// Since when it has listened, in true time. The test holds what it says of an agent's silence
-    /// against this and `last_signs`.
+    /// When it began to listen, in true time. The test checks its statements about an agent's
+    /// silence against this and `last_signs`.
     listens_since: Timestamp,
-    /// Last sign of life of each process, in true time.
+    /// Last heartbeat of each process, in true time.
     last_signs: BTreeMap<Holder, Timestamp>,
 }
 
@@ -70,7 +70,7 @@ impl Coordinator {
         now >= self.asleep_until
     }
 
-    /// Takes note of a sign of life.
+    /// Records a heartbeat.
     pub(crate) fn hear(
         &mut self,
         holder: &Holder,
@@ -96,14 +96,14 @@ impl Coordinator {
         self.last_signs.insert(holder.clone(), now);
     }
 
-    /// Takes note of an owner's sign of life.
+    /// Records a heartbeat of an owner.
     pub(crate) fn hear_owner(&mut self, owner: &OwnerId, now: Timestamp) {
         self.hearing
             .owners
             .insert(owner.clone(), now.plus_us(self.ahead_us));
     }
 
-    /// The decisions after `seen`, each reduced to the part of `agent`.
+    /// The decisions after `seen`, each reduced to the part about `agent`.
     pub(crate) fn news(&self, agent: &AgentId, seen: u64) -> impl Iterator<Item = News> {
         let lacking = self.feed.iter().filter(move |news| news.seq > seen);
         lacking.map(|news| {
@@ -113,7 +113,7 @@ impl Coordinator {
         })
     }
 
-    /// One round: reads, decides, appends. Returns the news for all agents after a success.
+    /// One step: reads, decides, appends. Returns the news for all agents after a success.
     pub(crate) fn act(
         &mut self,
         log: &mut Log,
@@ -131,7 +131,7 @@ impl Coordinator {
             self.wake(clock, now);
         }
         if now < log.down_until {
-            // No sign of life reaches it, and it knows that.
+            // It receives no heartbeats, and knows that.
             self.hearing.since = clock;
             self.listens_since = now;
             return None;
@@ -157,7 +157,7 @@ impl Coordinator {
             return (answer == Answer::Stored).then(|| log.news()).flatten();
         }
         if now < log.no_leader_until {
-            // The end of the data stream cannot be read, and nothing is decided without it.
+            // The end of the data stream cannot be read, and without it nothing is decided.
             return None;
         }
         self.hearing.data_head = log.data.len() as u64;
@@ -172,7 +172,7 @@ impl Coordinator {
         None
     }
 
-    /// A coordinator calls an agent silent only after it has listened for the lost time itself.
+    /// A coordinator calls an agent silent only after it has itself listened for the lost time.
     fn has_listened(&self, decision: &Decision, policy: &Policy, now: Timestamp) {
         let losses: &[Loss] = match decision {
             Decision::ShardsReassigned(next) => &next.losses,
@@ -198,7 +198,8 @@ impl Coordinator {
     }
 
     fn wake(&mut self, clock: Timestamp, now: Timestamp) {
-        // A thawed one throws away what it was about to write, and has not listened meanwhile.
+        // A coordinator that wakes discards the decision that it was about to append; it has not
+        // listened meanwhile.
         self.draft = None;
         self.hearing.since = clock;
         self.listens_since = now;

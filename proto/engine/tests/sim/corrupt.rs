@@ -1,5 +1,5 @@
-//! Logs of whole runs, each damaged in one place: exactly the invariant that is broken is named,
-//! and an undamaged log has none.
+//! Logs of whole runs, each damaged in one place: verification names exactly the invariant that is
+//! broken, and none for an undamaged log.
 
 use loadpilot_engine::verify::{Invariant, Verification};
 use loadpilot_events::answers::report::FindingKind;
@@ -11,13 +11,13 @@ use crate::checker::{report_of, verification};
 use crate::log::Record;
 use crate::world::World;
 
-/// Seed of a fair world that counts calls.
+/// Seed of a world without faults that counts calls.
 pub(crate) const FAIR: u64 = 40;
 
 /// Seeds, some of which give a world that counts calls and replaces an agent.
 const REPLACED: std::ops::Range<u64> = 0..4_000;
 
-/// Does damage.
+/// Damages the log.
 type Damage = fn(&mut World);
 
 pub(crate) fn change(record: &mut Record, change: impl FnOnce(&mut Value)) {
@@ -42,8 +42,8 @@ pub(crate) fn parsed(record: &Record) -> Value {
     event["event"].clone()
 }
 
-/// The places of the deltas that the seal covers, of one process, in the order of their numbers;
-/// the first of each.
+/// The indexes of the deltas of one process that the seal covers, in the order of their numbers;
+/// the first of each number.
 fn of_one_process(world: &World) -> Vec<usize> {
     let seal = world.log.ctl.iter().find(|record| is(record, "RunSealed"));
     let covered = parsed(seal.expect("a seal"))["data_seq"]
@@ -62,7 +62,8 @@ fn of_one_process(world: &World) -> Vec<usize> {
     seqs.into_values().collect()
 }
 
-/// The place of a delta of it that has rows of calls, and others before and after it.
+/// The index of a delta of that process that has rows of calls, and has other deltas before and
+/// after it.
 pub(crate) fn inner(world: &World) -> usize {
     let places = of_one_process(world);
     let inner = &places[1..places.len() - 1];
@@ -153,7 +154,7 @@ fn a_value_too_many(world: &mut World) {
     });
 }
 
-/// A thousand unplanned arrivals, in a row and in all totals of the process from there on.
+/// Adds a thousand unplanned arrivals to a row and to all totals of the process from there on.
 fn more_than_was_planned(world: &mut World) {
     let from = inner(world);
     let (subject, boot) = (
@@ -231,8 +232,8 @@ fn each_damage_is_named_as_what_it_is() {
     }
 }
 
-/// A certificate that knew less than the verification would call a log VALID that is rejected. What
-/// follows the end is the exception: the report of a sealed run never changes.
+/// A certificate that knew less than the verification would call a log VALID that verification
+/// rejects. Records after the end are the exception: the report of a sealed run never changes.
 #[test]
 fn each_damage_shows_in_the_certificate() {
     let shows = |world: &World| {
@@ -250,7 +251,7 @@ fn each_damage_shows_in_the_certificate() {
     }
 }
 
-/// Shards that change hands in the past would be two holders' at once.
+/// A takeover in the past would give shards to two holders at once.
 #[test]
 fn a_takeover_in_the_past_is_named() {
     let replaced = |world: &World| {

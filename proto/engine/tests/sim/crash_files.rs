@@ -1,5 +1,5 @@
-//! What a killed process leaves where a kill cannot reach it, and how the next process of its agent
-//! publishes that: the laws are those of the product, files and rings are made up.
+//! The files that survive the kill of a process, and how the agent's next process publishes them.
+//! The laws are those of the product; files and rings are simulated.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use loadpilot_events::units::Timestamp;
 
 use crate::log::encode;
 
-/// What it left: its spool and its ring.
+/// The files of a killed process: its spool and its ring.
 #[derive(Debug, Clone)]
 pub(crate) struct Left {
     pub(crate) boot_id: BootId,
@@ -20,7 +20,7 @@ pub(crate) struct Left {
     pub(crate) ring: Thread,
 }
 
-/// The tail of it on its way into the log.
+/// Its tail, which is being published.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     pub(crate) boot_id: BootId,
@@ -29,7 +29,7 @@ pub(crate) struct Recovery {
 }
 
 impl Left {
-    /// What crash recovery publishes of it: the same each time.
+    /// The events that crash recovery publishes for it: the same each time.
     pub(crate) fn recovery(&self) -> Recovery {
         let threads = [Ok(self.ring.clone())];
         let tail = crash_recovery::close(self.boot_id.clone(), &self.books, &threads);

@@ -1,4 +1,5 @@
-//! A run of a thousand agents with a hundred standbys. A hundred agents are killed for good.
+//! A run of a thousand agents with a hundred standbys. A hundred agents are killed and do not
+//! return.
 
 use std::collections::BTreeSet;
 
@@ -57,8 +58,9 @@ fn plan(dice: &mut Dice) -> Plan {
     }
 }
 
-/// The laws hold for a thousand agents as for three: each arrival has a holder, what the killed
-/// agents held is lost by name and goes to others, the standbys come in, and the sums agree.
+/// The laws hold for a thousand agents as for three: each arrival has a holder, the arrivals of
+/// killed agents are lost by name and their shards go to others, the standbys join, and the sums
+/// agree.
 #[test]
 fn a_thousand_agents_lose_a_hundred() {
     let mut dice = Dice::new(1);
@@ -83,7 +85,7 @@ fn a_thousand_agents_lose_a_hundred() {
     decisions_stay_small(&world);
 }
 
-/// Kills agents for good, every tenth of `assigned` by name.
+/// Kills, for good, every tenth agent of `assigned` by name.
 fn kill_every_tenth(world: &mut World, assigned: &[Holder]) -> BTreeSet<AgentId> {
     let agents: BTreeSet<&AgentId> = assigned.iter().map(|holder| &holder.agent).collect();
     let killed = agents.into_iter().step_by(10).take(KILLED).cloned();
@@ -122,7 +124,7 @@ fn decisions_stay_small(world: &World) {
     }
 }
 
-/// The holders of the `place`-th map, counted from 0.
+/// The holders of the map number `place`, counted from 0.
 fn holders(world: &World, place: usize) -> Vec<Holder> {
     let decided = world.log.decided.iter();
     let mut maps = decided.filter_map(|stored| match &stored.decision {

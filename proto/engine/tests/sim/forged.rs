@@ -1,5 +1,5 @@
-//! Deltas that someone forged into the log of a whole run: none of them moves a figure or passes
-//! with a VALID certificate.
+//! Forged deltas in the log of a whole run: none of them changes a figure or passes with a VALID
+//! certificate.
 
 use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::fold::project::Projection;
@@ -37,7 +37,7 @@ fn forged(world: &mut World) -> Record {
     record
 }
 
-/// Puts a record behind all that the seal covers, which then covers it.
+/// Inserts a record after all that the seal covers, and makes the seal cover it.
 fn store(world: &mut World, record: Record) -> u64 {
     let sealed = parsed(named(world, "RunSealed"))["data_seq"].as_u64();
     let place = sealed.expect("a number") as usize;
@@ -78,7 +78,7 @@ fn a_delta_after_the_last_words_is_set_aside() {
 }
 
 /// A fold of a running run counts the forged delta until the last words are known, and then has to
-/// be made anew. The fold of an honest log stays.
+/// start again. The fold of an honest log does not.
 #[test]
 fn a_fold_before_the_last_words_does_not_stand() {
     let mut world = World::played(FAIR);
@@ -111,7 +111,7 @@ fn a_fold_before_the_last_words_does_not_stand() {
     assert!(data.is_valid_under(&open) && !data.is_valid_under(&whole));
 }
 
-/// A log of before is judged as it was: its report has the digest that it had.
+/// A log of an earlier version is judged as before: its report has the same digest.
 #[test]
 fn the_first_rules_set_nothing_more_aside() {
     let mut world = World::played(FAIR);
@@ -127,7 +127,7 @@ fn the_first_rules_set_nothing_more_aside() {
     assert!(found.calls.attempted >= clean.calls.attempted + FORGED);
 }
 
-/// An honest delta with another content that was stored first: the number means two deltas.
+/// A forged delta stored before an honest one with the same number: the number has two contents.
 #[test]
 fn a_number_that_was_taken_before_is_named() {
     let mut world = World::played(FAIR);

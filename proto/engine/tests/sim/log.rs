@@ -1,7 +1,7 @@
-//! The log: two streams, append at an expected sequence, nothing ever changed; and the server that
-//! keeps it, which may be away, without a leader, or late.
+//! The log: two streams, appends at an expected sequence, and nothing is ever changed. Its server
+//! may be away, without a leader, or late.
 //!
-//! It recognises no message by its id: that what is stored twice counts once is the fold's work.
+//! It recognises no message by its id: the fold has to count a message once that is stored twice.
 
 use loadpilot_engine::control::created_run::{RequestedPlan, with_plan};
 use loadpilot_events::Envelope;
@@ -24,7 +24,7 @@ pub(crate) struct Record {
     pub(crate) payload: Vec<u8>,
 }
 
-/// Something on its way into the log.
+/// A write that is on its way into the log.
 #[derive(Debug, Clone)]
 pub(crate) enum Write {
     /// A decision, if the control subject still ends at `expected`.
@@ -37,14 +37,14 @@ pub(crate) enum Write {
     Event { kind: Kind, payload: Vec<u8> },
 }
 
-/// What the server answers to a write.
+/// The server's answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It is stored.
+    /// The write is stored.
     Stored,
     /// Another writer was first: 10071 from one server, 10164 from a replicated stream.
     Conflict,
-    /// Nothing: it may be stored, now or later, or never.
+    /// No answer: the write may be stored, now or later, or never.
     Unknown,
 }
 
@@ -53,11 +53,11 @@ pub(crate) enum Answer {
 pub(crate) struct Log {
     pub(crate) run: RunId,
     subjects: Subjects,
-    /// LP_CTL; a record's sequence is its place, from 1.
+    /// LP_CTL; the sequence of a record is its index, from 1.
     pub(crate) ctl: Vec<Record>,
     /// LP_DATA, likewise.
     pub(crate) data: Vec<Record>,
-    /// The decisions once more, as the invariants want them.
+    /// The decisions once more, in the form that the invariants need.
     pub(crate) decided: Vec<Stored>,
     /// When each of them was stored, by the true time.
     pub(crate) stored_at: Vec<Timestamp>,
@@ -65,7 +65,7 @@ pub(crate) struct Log {
     pub(crate) no_leader_until: Timestamp,
     /// No server answers anything before this instant.
     pub(crate) down_until: Timestamp,
-    /// What is stored later than its writer waited.
+    /// Writes that are stored after their writer has stopped waiting.
     late: Vec<(Timestamp, Write)>,
 }
 
@@ -100,7 +100,7 @@ impl Log {
         matches!(last, Some(Decision::RunSealed(_) | Decision::RunRefused(_)))
     }
 
-    /// Takes `write` as well as the world lets it, which loses `lose_pct` of what is sent.
+    /// Stores `write` unless a fault prevents it; `lose_pct` of the messages are lost.
     pub(crate) fn offer(
         &mut self,
         write: Write,
@@ -114,12 +114,13 @@ impl Log {
             return self.store(write, now);
         }
         match dice.pick(0..3) {
-            // It never arrived, or its answer did not.
+            // The write was lost, or its answer was.
             0 => {}
             1 if !away => {
                 self.store(write, now);
             }
-            // What a dead server had is gone; what waits for a leader is stored by the next one.
+            // A write to a dead server is lost; a write that waits for a leader is stored by the
+            // next one.
             _ if now < self.down_until => {}
             _ => {
                 let from = now.max(away_until);
@@ -130,7 +131,7 @@ impl Log {
         Answer::Unknown
     }
 
-    /// Stores what was on its way until `now`.
+    /// Stores the delayed writes that are due by `now`.
     pub(crate) fn settle(&mut self, now: Timestamp) {
         let late = std::mem::take(&mut self.late);
         for (at, write) in late {
@@ -142,7 +143,7 @@ impl Log {
         }
     }
 
-    /// Stores `write` now, if it may stand there.
+    /// Stores `write` now, if its expected sequence fits.
     pub(crate) fn store(&mut self, write: Write, now: Timestamp) -> Answer {
         match write {
             Write::Event { kind, payload } => {

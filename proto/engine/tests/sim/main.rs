@@ -1,10 +1,10 @@
-//! Whole runs, simulated: one log in memory, whose answers are lost or late and which may have no
-//! leader; coordinators that lag, crash and come back; agents that come late, are killed, freeze,
-//! and hear or say nothing; users that steer and stop. All laws are the shipped ones; only the
-//! world around them is made up, and the same seed makes the same world.
+//! Whole runs, simulated. One log in memory, whose answers are lost or late and which may have no
+//! leader; coordinators that lag, crash and return; agents that come late, are killed, freeze, and
+//! may be cut off in either direction; users that steer and stop. All laws are the shipped ones;
+//! only the world around them is simulated, and the same seed makes the same world.
 //!
 //! A plain test plays some hundred seeds, `./dev sim` ten thousand, `./dev sim SEED` one. A seed
-//! that failed is added to [`STORIES`], so that it is played for ever.
+//! that failed is added to [`STORIES`], so that every test run plays it.
 
 mod agent;
 #[cfg(feature = "bugbank")]
@@ -49,7 +49,7 @@ fn play(seed: u64) {
     }
 }
 
-/// The first seed: `LOADPILOT_SIM_FIRST` when this is built, else 0.
+/// The first seed: the value of `LOADPILOT_SIM_FIRST` at compile time, or 0.
 fn first_seed() -> u64 {
     let first = option_env!("LOADPILOT_SIM_FIRST").unwrap_or("0");
     first.parse().expect("a seed is a number")
@@ -66,7 +66,7 @@ macro_rules! parts {
     ($($name:ident: $part:literal),* $(,)?) => {
         const PARTS: u64 = [$($part),*].len() as u64;
 
-        /// Some worlds, played side by side.
+        /// Tests that play worlds in parallel.
         mod some {
             $(
                 #[test]
@@ -76,7 +76,7 @@ macro_rules! parts {
             )*
         }
 
-        /// Many of them.
+        /// The same with many worlds.
         mod many {
             $(
                 #[test]
@@ -94,7 +94,7 @@ parts! {
     worlds_5: 4, worlds_6: 5, worlds_7: 6, worlds_8: 7,
 }
 
-/// The seed that `LOADPILOT_SIM_SEED` names when this is built.
+/// The seed in `LOADPILOT_SIM_SEED` at compile time.
 #[test]
 fn the_seed_that_was_asked_for() {
     if let Some(seed) = option_env!("LOADPILOT_SIM_SEED").filter(|seed| !seed.is_empty()) {

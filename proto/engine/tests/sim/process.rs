@@ -34,7 +34,8 @@ const OUTBOX_MAX: usize = 6;
 /// A call in flight.
 #[derive(Debug)]
 struct Flight {
-    /// Whether its end is counted: histograms are slow, so that only some worlds count calls.
+    /// Whether its end is counted. Histograms are slow, so that calls are counted in some worlds
+    /// only.
     counts: bool,
     end: CallEnd,
     key: RowKey,
@@ -50,32 +51,32 @@ pub(crate) struct Process {
     pub(crate) me: Holder,
     pub(crate) view: AgentView,
     known: Known,
-    /// Until when it serves its shards, since its operator ends it.
+    /// The time until which it serves its shards after its operator has told it to end.
     pub(crate) leaves_by: Option<Timestamp>,
     isolated: bool,
     behind_since: Option<Timestamp>,
     offered: bool,
     ready_for: u32,
-    /// The generation under which the pacer reached each arrival.
+    /// The generation in which the pacer reached each arrival.
     reached: BTreeMap<u64, u32>,
-    /// How many decisions it had seen, and how far it had paced, when it paced last.
+    /// When it paced last: how many decisions it had seen, and how far it had paced.
     paced: (u64, u64),
     flights: Vec<Flight>,
     tally: Tally,
-    /// Events counted since the last delta, where a kill cannot reach them.
+    /// Events counted since the last delta; they survive a kill.
     ring: Vec<TallyEvent>,
     pending: Rows,
     ledger: Ledger,
     /// Where the window of its last delta ends.
     closed_us: u64,
-    /// Its clock is off from that of the coordinators by this, and it does not know.
+    /// Offset of its clock from that of the coordinators, which it does not know.
     pub(crate) astray_us: i64,
     close_at: Timestamp,
     pub(crate) outbox: VecDeque<Vec<u8>>,
     pub(crate) facts: VecDeque<Fact>,
     closed: bool,
     finished: bool,
-    /// Whether it fires after a freeze and has not looked yet whether it may.
+    /// Whether it fires after a freeze before it has checked whether it may.
     pub(crate) thawed: bool,
 }
 
@@ -119,13 +120,13 @@ impl Process {
         }
     }
 
-    /// Whether decisions are known to exist that it has not had for `limit_us`.
+    /// Whether it has known for `limit_us` that it lacks decisions.
     pub(crate) fn is_behind(&self, now: Timestamp, limit_us: u64) -> bool {
         self.behind_since
             .is_some_and(|since| now.since_us(since) >= limit_us)
     }
 
-    /// It stops by itself.
+    /// It fences itself.
     pub(crate) fn isolate(&mut self, now: Timestamp) {
         if self.isolated || self.finished || self.view.holds().is_empty() {
             return;
@@ -146,7 +147,7 @@ impl Process {
         }
     }
 
-    /// Whether it waits no longer for others to take its shards over.
+    /// Whether it no longer waits for others to take over its shards.
     fn drains(&self, now: Timestamp) -> bool {
         self.leaves_by.is_some_and(|by| now >= by)
     }
@@ -192,12 +193,12 @@ impl Process {
         }
     }
 
-    /// The coordinators' time as it believes.
+    /// The coordinators' time by its own clock.
     fn believed(&self, now: Timestamp) -> Timestamp {
         Timestamp(now.0.saturating_add_signed(self.astray_us))
     }
 
-    /// Starts what is due and held, drops what is late.
+    /// Starts the arrivals that are due and held, and drops the late ones.
     pub(crate) fn pace(
         &mut self,
         run: &Run,
@@ -221,7 +222,7 @@ impl Process {
         let known = std::mem::take(&mut self.known);
         let dues_us = known.dues_us(run);
         let end = dues_us.partition_point(|&due_us| start_at.plus_us(due_us) < until) as u64;
-        // What it paced before need not be looked at again, unless it holds something else now.
+        // It skips the arrivals that it has paced before, unless it has seen new decisions.
         let (seen, paced) = self.paced;
         let from = if seen == self.view.ctl_seq() {
             paced
@@ -272,7 +273,7 @@ impl Process {
         }
         let late = now.since_us(due_at) > run.plan.max_lateness_us;
         if late || before.is_some() {
-            // What went out under an older generation is never sent twice.
+            // An arrival that was reached in an older generation is never sent again.
             self.record(TallyEvent::Dropped(key, DropReason::Late));
             return;
         }
@@ -328,7 +329,7 @@ impl Process {
         }
     }
 
-    /// Counts what ended, closes what is due to be closed, says its last words.
+    /// Counts the calls that ended, closes a delta if one is due, and publishes the last words.
     pub(crate) fn count(&mut self, run: &Run, now: Timestamp) {
         let (ended, flying): (Vec<Flight>, Vec<Flight>) = self
             .flights
@@ -368,7 +369,7 @@ impl Process {
         self.ring.push(event);
     }
 
-    /// What a kill leaves of it, if it has anything to do with the run.
+    /// The files that a kill leaves, if the process takes part in the run.
     pub(crate) fn left(&self, now: Timestamp) -> Option<Left> {
         if self.view.holds().is_empty() || self.finished && self.facts.is_empty() {
             return None;

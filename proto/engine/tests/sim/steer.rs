@@ -1,4 +1,4 @@
-//! What a process makes of the changes of the rate that it knows of.
+//! The schedule of a process after the changes of the rate that it knows of.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use loadpilot_engine::schedule::workload::Workload;
 
 use crate::world::Run;
 
-/// When arrivals are due, after the changes of the rate that are known.
+/// When arrivals are due, after the known changes of the rate.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     changes: Vec<RateChange>,
@@ -16,7 +16,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Takes note of every change that is known.
+    /// Records every change that is known.
     pub(crate) fn learn(&mut self, run: &Run, changes: &[RateChange]) {
         if self.changes == changes {
             return;

@@ -1,4 +1,4 @@
-//! What really happened in a world, held against what its log says: by computations of its own.
+//! Comparisons of a world's log with what really happened in it, by separate computations.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::world::{Run, Weather, World};
 /// Deltas that a seal covers, each once.
 type Covered = BTreeMap<(Holder, u64), DeltaReported>;
 
-/// Arrivals are due where the integral of the rate says, and every block of them holds every task
-/// as often as its weight says.
+/// Arrivals are due where the integral of the rate reaches their number, and every block of them
+/// contains every task as often as its weight says.
 pub(crate) fn schedule(run: &Run) {
     if run.plan.arrivals == Arrivals::Uniform {
         for (n, due_us) in run.dues_us.iter().enumerate() {
@@ -41,7 +41,8 @@ pub(crate) fn schedule(run: &Run) {
     }
 }
 
-/// How often a block of arrivals has each task; of a mix a block that holds all shares exactly.
+/// How often a block of arrivals contains each task; for a mix, the block in which all shares are
+/// exact.
 fn weights(plan: &Plan) -> Vec<u64> {
     let own = |task: &Task| u64::from(task.weight);
     if plan.types.is_empty() {
@@ -116,8 +117,8 @@ pub(crate) fn views(world: &World) {
     }
 }
 
-/// A process that said its last words, or whose tail was published, reported all arrivals that it
-/// sent. In a world where agents are only killed, every process did.
+/// A process that published its last words, or whose tail was published, reported all arrivals that
+/// it sent. In a world where agents are only killed, every process did.
 pub(crate) fn all_reported(world: &World, deltas: &Covered) {
     let mut sent: BTreeMap<&Holder, u64> = BTreeMap::new();
     for one in &world.sent {
@@ -137,7 +138,7 @@ pub(crate) fn all_reported(world: &World, deltas: &Covered) {
     }
 }
 
-/// A run that is sealed as completed was offered to its end.
+/// A run that is sealed as completed was offered up to its end.
 pub(crate) fn ends_in_time(world: &World, seal: &RunSealed) {
     let decided = &world.log.decided;
     let start_at = decided.iter().find_map(|stored| match &stored.decision {
@@ -151,8 +152,8 @@ pub(crate) fn ends_in_time(world: &World, seal: &RunSealed) {
     }
 }
 
-/// Where coordinators stay awake, an agent sends nothing once a stop must have reached it, or its
-/// fence must have closed.
+/// If coordinators are never asleep, an agent sends nothing after a stop must have reached it or
+/// its fence must have closed.
 pub(crate) fn nothing_after_a_stop(world: &World) {
     if world.faults.coordinator_pct > 0 {
         return;
@@ -171,7 +172,7 @@ pub(crate) fn nothing_after_a_stop(world: &World) {
     assert_eq!(late, 0, "sent after the stop");
 }
 
-/// Nothing that finished took less time than it did: every call here takes a millisecond.
+/// No finished call is reported as shorter than it was: every call here takes a millisecond.
 pub(crate) fn latencies(deltas: &Covered) {
     for row in deltas.values().flat_map(|delta| &delta.calls) {
         if row.outcome.is_finished() {

@@ -1,4 +1,4 @@
-//! The world of one run: time, parts and what befalls them, all by one die.
+//! The world of one run: time, processes and their faults, all from one random seed.
 
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_engine::control::assign::shard_count;
@@ -24,7 +24,7 @@ use crate::steer;
 /// One step of time, in µs.
 const STEP_US: u64 = 50_000;
 
-/// Time of the last fault, in µs: after it the run must come to its end.
+/// Time of the last fault, in µs: after it the run must end.
 const TROUBLE_US: u64 = 25_000_000;
 
 /// Maximum time to the end of the run, in µs.
@@ -46,20 +46,20 @@ pub(crate) struct Run {
     pub(crate) counts_calls: bool,
 }
 
-/// A request that really left.
+/// A request that was really sent.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) n: u64,
     pub(crate) tick: u32,
     pub(crate) generation: u32,
     pub(crate) holder: Holder,
-    /// When.
+    /// When it was sent.
     pub(crate) at: Timestamp,
-    /// Whether by a thread that thawed before the one that fences.
+    /// Whether it was sent by a thread that woke before the one that fences.
     pub(crate) thawed: bool,
 }
 
-/// What kind of world it is.
+/// The kind of a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weather {
     /// Nothing breaks.
@@ -70,10 +70,10 @@ pub(crate) enum Weather {
     Foul,
 }
 
-/// How bad this world is; each figure in percent.
+/// The faults of a world; each figure is a probability in percent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faults {
-    /// A message or its answer that is lost or late.
+    /// A message or its answer is lost or late.
     pub(crate) lose_pct: u64,
     /// Once a second: a coordinator falls asleep or dies.
     pub(crate) coordinator_pct: u64,
@@ -81,9 +81,9 @@ pub(crate) struct Faults {
     agent_pct: u64,
     /// Once a second: an agent leaves, and another one stays.
     pub(crate) leave_pct: u64,
-    /// An agent that is not there at the beginning.
+    /// An agent is absent at the beginning.
     late_pct: u64,
-    /// Of killed agents: their files go with them.
+    /// The files of a killed agent are lost with it.
     files_pct: u64,
     /// Once a second: the server dies, or the stream has no leader for a while.
     server_pct: u64,
@@ -106,7 +106,7 @@ pub(crate) struct World {
     pub(crate) policy: Policy,
     pub(crate) weather: Weather,
     pub(crate) faults: Faults,
-    /// Every request that really left.
+    /// Every request that was really sent.
     pub(crate) sent: Vec<Sent>,
     dice: Dice,
     begin: Timestamp,
@@ -126,7 +126,7 @@ impl World {
             assert!(age_us < END_BY_US, "no end: {:?}", world.log.decided.last());
             world.step(age_us < TROUBLE_US);
         }
-        // What is still on its way arrives after the seal.
+        // Writes that are still on their way arrive after the seal.
         for _ in 0..40 {
             world.step(false);
         }
@@ -137,7 +137,7 @@ impl World {
         let mut dice = Dice::new(seed);
         let begin = Timestamp(1_800_000_000_000_000);
         let count = dice.pick(1..6);
-        // Now and then it waits in vain for one more, and agents come and go meanwhile.
+        // In some worlds the run waits in vain for one more agent, while agents come and go.
         let in_vain = seed % 7 == 3 && weather(seed) == Weather::Foul;
         let want = match in_vain {
             true => count as u32 + 1,
@@ -146,7 +146,7 @@ impl World {
         let plan = plans::some(&mut dice, seed);
         let mut request = plans::request(plan, want, 1, &mut dice);
         request.agents.wait_us += 2_000_000;
-        // Long enough to hear of the start before it is there, unless something breaks.
+        // Long enough that agents learn of the start before it, unless something breaks.
         request.lead_us += 500_000;
         request.owner = dice
             .chance(30)
@@ -174,7 +174,7 @@ impl World {
         let agents = (0..count).map(|number| agent(number, begin, &mut dice));
         let mut agents: Vec<Agent> = agents.collect();
         for agent in &mut agents {
-            // Some come while the run goes on.
+            // Some agents come while the run goes on.
             let late_us = dice
                 .chance(faults.late_pct)
                 .then(|| dice.pick(0..20_000_000));
@@ -203,7 +203,7 @@ impl World {
         }
     }
 
-    /// A good world of `count` agents, one coordinator and a requested run.
+    /// A world without faults, with `count` agents, one coordinator and a requested run.
     pub(crate) fn crowd(seed: u64, count: u64, request: RunRequested) -> Self {
         let mut dice = Dice::new(seed);
         let begin = Timestamp(1_800_000_000_000_000);
@@ -251,12 +251,12 @@ impl World {
         }
     }
 
-    /// The processes that there are at the end.
+    /// The processes that exist at the end.
     pub(crate) fn processes(&self) -> impl Iterator<Item = &Process> {
         self.agents.iter().map(|agent| &agent.process)
     }
 
-    /// What agents stated, up to the last fact that the seal counts.
+    /// The facts of agents, up to the last one that the seal counts.
     pub(crate) fn facts_that_count(&self) -> Vec<(Holder, What)> {
         let seal = self
             .log
@@ -323,11 +323,11 @@ impl World {
         }
     }
 
-    /// What may happen once a second.
+    /// Applies the random faults of one second.
     fn befall(&mut self) {
         let (now, dice, faults) = (self.now, &mut self.dice, &self.faults);
         if dice.chance(faults.leave_pct) {
-            // Another one stays.
+            // At least one other agent stays.
             let stays = |agent: &&mut Agent| agent.process.leaves_by.is_none();
             let mut staying: Vec<&mut Agent> = self.agents.iter_mut().filter(stays).collect();
             if let [leaver, _, ..] = &mut staying[..] {
@@ -345,7 +345,7 @@ impl World {
                 continue;
             }
             if self.weather == Weather::Kills {
-                // It is restarted before it could be called lost, a limited number of times.
+                // The agent restarts before it could be called lost, a limited number of times.
                 if !agent.runs(now) || agent.boots == KILLS_MAX {
                     continue;
                 }
@@ -364,7 +364,7 @@ impl World {
             }
         }
         if dice.chance(faults.server_pct) {
-            // Five times as fast as the world: 4 to 9 s without a leader.
+            // The world runs five times as fast as a fleet: this is 4 to 9 s without a leader.
             match faults.replicated {
                 true => self.log.no_leader_until = now.plus_us(dice.pick(800_000..1_800_000)),
                 false => self.log.down_until = now.plus_us(dice.pick(200_000..2_500_000)),
@@ -383,7 +383,7 @@ impl World {
     }
 }
 
-/// The times of the fleet, five times as fast: what matters is their order.
+/// The times of a fleet, five times as fast; only their order matters.
 fn policy() -> Policy {
     Policy {
         tenants: None,
@@ -400,8 +400,8 @@ fn policy() -> Policy {
     }
 }
 
-/// Every fifth world is a good one, in some of which users steer; and in every other fifth agents
-/// are killed and nothing else.
+/// One of five worlds is without faults; in some of these, users steer. In one of five agents are
+/// killed and nothing else breaks.
 fn weather(seed: u64) -> Weather {
     match seed % 5 {
         0 => Weather::Fair,
@@ -410,7 +410,7 @@ fn weather(seed: u64) -> Weather {
     }
 }
 
-/// An agent whose clock is off, and which knows it to 20 ms.
+/// An agent whose clock has an error of up to 20 ms, which is known.
 fn agent(number: u64, begin: Timestamp, dice: &mut Dice) -> Agent {
     let within = |us: i64, dice: &mut Dice| dice.pick(0..2 * us.unsigned_abs() + 1) as i64 - us;
     let (astray_us, wall_us) = (within(20_000, dice), within(300_000_000, dice));

@@ -1,6 +1,6 @@
-//! Content codings: bodies that other encoders wrote, and bodies that no encoder would write.
+//! Content encodings: bodies from other encoders, and bodies that no encoder would write.
 //!
-//! The vectors are of Python's zlib and gzip, brotli 1.2 and zstandard 0.25.
+//! The vectors are from Python's zlib and gzip, brotli 1.2 and zstandard 0.25.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ const ZSTD: &str = "\
      ffb76ddbb6dbb66d7b12e4308abb671a71880045a61c62419096e21976583cc4410a10165927208093d2\
      0346cc35cc08738635628e614698338c11738635628e611bd931a767589e113c737786d919a933476778\
      ce3099b35bf6dd6c8b7d9bd9b28f6d6667910cac65e566";
-/// Packed by gzip, and then by brotli.
+/// Compressed by gzip, and then by brotli.
 const GZIP_IN_BR: &str = "\
      8b48801f8b08000000000002034dd03b0ec2500c44d1ad44ae83c48cf985ad203a52440828785df4f64e\
      0a24dfcad7d591bd46fb3ce7775c87683bc538c4d2e6d777db6f6b2c8f6deefb38fc5395aeccca43e5b1\
@@ -42,7 +42,7 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// What the vectors were made of.
+/// The content of the vectors.
 fn text() -> Vec<u8> {
     let items: Vec<String> = (0..40).map(|n| format!("{{\"id\": {n}}}")).collect();
     format!("{{\"token\": \"t-1\", \"items\": [{}]}}", items.join(", ")).into_bytes()
@@ -127,7 +127,7 @@ fn a_body_that_is_cut_off_is_an_error() {
     assert_eq!(why, "the answer is not zstd: a frame is cut off");
 }
 
-/// Broken if a small body takes all memory of an agent.
+/// Broken if a small body can take all memory of an agent.
 #[test]
 fn a_body_that_expands_beyond_the_limit_is_an_error() {
     let zeros = gzip(&vec![0; 70 << 20]);
@@ -148,7 +148,7 @@ fn a_body_that_expands_beyond_the_limit_is_an_error() {
     assert_eq!(below, Ok(64 << 20));
     let why = plain("zstd", &zstd_zeros(14, 1)).expect_err("the window is too large");
     assert!(why.starts_with("the answer is not zstd: "), "{why}");
-    // The first bits of a large window, which is another format than br.
+    // The first bits of a large window, a format other than br.
     let why = plain("br", &[0x11, 0x1e, 0, 0, 0]).expect_err("the window is too large");
     assert!(why.starts_with("the answer is not br: "), "{why}");
 }
@@ -181,7 +181,7 @@ fn decoded_bodies_count_as_bodies_do() {
     assert_eq!(TOTAL.load(Ordering::Relaxed), BODIES_BYTES_MAX - 3 * MIB);
 }
 
-/// Broken if the user does not learn which coding the target chose.
+/// Broken if the user does not learn which encoding the target used.
 #[test]
 fn other_codings_are_named() {
     let why = plain("compress", b"x").expect_err("it is unknown");
@@ -193,7 +193,7 @@ fn other_codings_are_named() {
 }
 
 proptest! {
-    /// Broken if content of some form is read as other content.
+    /// Broken if content in some form is read as other content.
     #[test]
     fn what_is_deflated_is_read_again(content in prop::collection::vec(any::<u8>(), 1..2000)) {
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());

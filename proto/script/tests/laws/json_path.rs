@@ -1,4 +1,5 @@
-//! What is looked up in JSON at once is what is found in all of it, or fails in the same words.
+//! A direct lookup in JSON gives the same value as a search in the parsed document, or fails in the
+//! same words.
 
 use std::rc::Rc;
 
@@ -19,7 +20,7 @@ enum Look {
 
 const KEYS: [&str; 4] = ["a", "b", "é", ""];
 
-/// JSON with few keys, so that they come twice; some of it none.
+/// JSON with few different keys, so that keys repeat; some texts are not JSON.
 fn texts() -> impl Strategy<Value = String> {
     let leaves = vec![
         "1",
@@ -48,7 +49,7 @@ fn texts() -> impl Strategy<Value = String> {
             1 => items.prop_map(|items| format!("[{}]", items.join(" ,"))),
         ]
     });
-    // Deep enough for a way that leads on, and wide enough for a key that comes again.
+    // Deep enough for paths that continue, and wide enough for repeated keys.
     let value = [value.clone(), value.clone(), value].prop_flat_map(|[one, two, three]| {
         select(vec![
             format!(r#"{{"a": {one}, "a": {two}, "b": {three}}}"#),
@@ -81,7 +82,7 @@ fn looks() -> impl Strategy<Value = Vec<Look>> {
     let default = prop_oneof![
         Just(None),
         Just(Some(json!({"dict": []}))),
-        // Not known before: it is an error in both.
+        // A variable that was never set: both ways raise an error.
         Just(Some(json!({"local": {"local": 2, "line": 3}}))),
     ];
     let place = || (-2..3i64).prop_map(|place| json!({"literal": {"int": place}}));
@@ -104,8 +105,8 @@ fn looked(of: Value, looks: &[Look]) -> Value {
     })
 }
 
-/// What a task raises that shows two ways into the JSON of its answer: looked up in the answer, or
-/// in a variable that holds all of its JSON.
+/// The errors of a task that prints two paths into the JSON of its response: looked up in the
+/// response, and in a variable that holds all of its JSON.
 fn shown(text: &str, ways: &[Vec<Look>; 2], at_once: bool, minor: u8) -> Option<String> {
     let answer = json!({"answer": {"local": 0, "part": "json", "line": 3}});
     let of = match at_once {
@@ -135,7 +136,7 @@ fn shown(text: &str, ways: &[Vec<Look>; 2], at_once: bool, minor: u8) -> Option<
 }
 
 proptest! {
-    // Most ways lead nowhere.
+    // Most paths lead to no value.
     #![proptest_config(ProptestConfig::with_cases(8_192))]
 
     #[test]
@@ -146,7 +147,7 @@ proptest! {
     ) {
         let whole = shown(&text, &ways, false, minor);
         let at_once = shown(&text, &ways, true, minor);
-        // A number that only Python knows may lie where nobody looks.
+        // A number that only Python can represent may be at a place that the task does not read.
         let is_beyond = whole.as_ref().is_some_and(|said| said.starts_with("CompiledError"));
         prop_assert!(is_beyond || whole == at_once, "{whole:?}\n{at_once:?}");
     }

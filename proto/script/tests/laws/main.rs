@@ -1,4 +1,4 @@
-//! The laws of compiled scenarios, held against computations that are written another way.
+//! The laws of compiled scenarios, compared with computations that are written in another way.
 
 mod body_encoding;
 mod json_path;

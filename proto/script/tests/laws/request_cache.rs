@@ -1,4 +1,4 @@
-//! Requests that code makes again: never one taken for another.
+//! Requests that code makes again: the cache never takes one for another.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ fn literal(kind: &str) -> Value {
     }
 }
 
-/// A task that asks once for each of `kinds`, all at one place of its code: by itself, or as a
-/// batch of one.
+/// A task that sends one request for each of `kinds`, all from one place of its code: singly, or as
+/// a batch of one.
 fn program(kinds: &[&str], in_batches: bool) -> Rc<Program> {
     let list: Vec<Value> = kinds.iter().map(|kind| literal(kind)).collect();
     let path = json!({"literal": {"text": "/"}});
@@ -51,7 +51,7 @@ fn program(kinds: &[&str], in_batches: bool) -> Rc<Program> {
     Rc::new(Program::new(&code, "S").expect("a program"))
 }
 
-/// All that a user asks for, each answered with `head`.
+/// All requests of a user, each answered with `head`.
 fn requests(user: &mut CompiledUser, head: &[u8]) -> Vec<Arc<Request>> {
     let mut requests = Vec::new();
     let mut operation = user.begin(Part::Task(0), OCCASION);
@@ -71,7 +71,7 @@ fn requests(user: &mut CompiledUser, head: &[u8]) -> Vec<Arc<Request>> {
     }
 }
 
-/// Values that are equal in Python and not the same on the wire would be sent as one another.
+/// Broken if values that are equal in Python but different on the wire are sent as one another.
 #[test]
 fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
     for in_batches in [false, true] {
@@ -85,7 +85,8 @@ fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
     }
 }
 
-/// A cookie that was set between two requests would be missing in the second, or outlive its end.
+/// Broken if a cookie that is set between two requests is missing in the second, or is sent after
+/// it has expired.
 #[test]
 fn a_cookie_changes_a_request() {
     for in_batches in [false, true] {

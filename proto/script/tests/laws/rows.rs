@@ -1,5 +1,5 @@
-//! Laws of files of rows: what is read does not depend on where the reads of the file end, and
-//! every row is found by its index.
+//! Files of rows: the result does not depend on where the reads of the file end, and every row is
+//! found by its index.
 
 use loadpilot_events::plan::script::RowForm;
 use loadpilot_script::rows::checker::{Checker, Contents};
@@ -15,7 +15,7 @@ fn checked(form: RowForm, chunks: &[&[u8]]) -> Result<Contents, Misread> {
     checker.finish()
 }
 
-/// Pieces that have a meaning in one of the forms, in any order.
+/// Strings that have a meaning in one of the forms, in any order.
 fn content() -> impl Strategy<Value = Vec<u8>> {
     let pieces: Vec<&[u8]> = vec![
         b"a",
@@ -51,7 +51,7 @@ fn forms() -> impl Strategy<Value = RowForm> {
     prop::sample::select(vec![RowForm::Csv, RowForm::JsonLines])
 }
 
-/// A row of the content, found as an agent finds it.
+/// A row of the content, found in the same way as by an agent.
 fn row(content: &[u8], contents: &Contents, place: u64) -> Option<Row> {
     let (_, block) = contents.index.block(place)?;
     let from = usize::try_from(block.from).ok()?;
@@ -93,7 +93,7 @@ proptest! {
     }
 }
 
-/// Broken if a row is found where another one is, or the index grows with every row. 1 s.
+/// Broken if the index finds another row, or grows with every row. 1 s.
 #[test]
 fn every_row_is_found_by_its_index() {
     let length = |n: u64| usize::try_from(n * 7919 % 300).expect("small");
@@ -117,7 +117,7 @@ fn every_row_is_found_by_its_index() {
     assert!(contents.index.len() as u64 <= most);
 }
 
-/// Broken if quotes that are not closed make the reader hold the rest of a file. 1 s.
+/// Broken if an unclosed quote makes the reader keep the rest of a file in memory. 1 s.
 #[test]
 fn a_row_without_an_end_is_refused() {
     let mut checker = Checker::new(RowForm::Csv);

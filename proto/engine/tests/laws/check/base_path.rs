@@ -1,4 +1,4 @@
-//! Where calls go that are relative to a target with a base path.
+//! Base paths: where calls with a relative path go when the target has a base path.
 
 use loadpilot_events::plan::target::{full_path, relative_path, split};
 use proptest::prelude::*;
@@ -6,7 +6,8 @@ use serde_json::json;
 
 use crate::check::plan::{good, problems};
 
-/// Broken if a target with a base path is refused, or one that may lead elsewhere is not.
+/// Broken if a target with a base path is refused, or a base path that may lead elsewhere is
+/// accepted.
 #[test]
 fn a_target_may_have_a_base_path() {
     let is_sound = |target: &str| {
@@ -35,7 +36,8 @@ fn a_target_may_have_a_base_path() {
 }
 
 proptest! {
-    /// Broken if a redirect leads to another path than its answer said, inside or outside the base.
+    /// Broken if a redirect goes to another path than its response said, inside or outside the base
+    /// path.
     #[test]
     fn a_full_path_is_that_of_its_relative_path(
         base in "(/[ab]{1,2}){0,2}",
@@ -48,7 +50,7 @@ proptest! {
         prop_assert_eq!(full_path(&base, &relative_path(&base, &full)), full);
     }
 
-    /// Broken if a call that a scenario writes is sent elsewhere than below the base path.
+    /// Broken if a call of a scenario is sent to an address outside the base path.
     #[test]
     fn what_a_scenario_writes_is_below_the_base_path(
         base in "(/[ab]{1,2}){0,2}",

@@ -79,7 +79,7 @@ proptest! {
         prop_assert_eq!(adjust(&before, &nothing), (before, vec![]));
     }
 
-    /// Broken if a scaled run has another peak, length or number of arrivals than asked for.
+    /// Broken if a scaled run has another peak, length or number of arrivals than requested.
     #[test]
     fn a_scaled_run_offers_what_was_asked_for(
         plan in shaped(),
@@ -97,7 +97,8 @@ proptest! {
         let (planned, wanted, rounding) = {
             let load = urps as f64 / plan.profile.peak().0 as f64;
             let time = us as f64 / plan.profile.duration_us() as f64;
-            // A rate loses less than one unit of it, and each edge less than a microsecond.
+            // Rounding: a rate loses less than one of its units, and each edge less than a
+            // microsecond.
             let edges = plan.profile.pieces.len() as f64 * urps as f64 / 1e12;
             let planned = Pace::new(profile).planned() as f64;
             (planned, arrivals(&plan) * load * time, us as f64 / 1e12 + edges)

@@ -1,4 +1,4 @@
-//! Checking the plan of a closed loop: what contradicts it is refused by its name.
+//! The plan check of a closed loop: a field that contradicts it is refused by its name.
 
 use loadpilot_engine::check;
 use loadpilot_events::plan::threshold::{Metric, Threshold};
@@ -9,7 +9,8 @@ use crate::fold::closed_loop::plan;
 use crate::rules::dice::Dice;
 use crate::rules::plans;
 
-/// A rest that no user can take is refused by its name, and one without users.
+/// A think time (`rest`) that no user can take is refused by its name, and so is a think time in a
+/// plan without users.
 #[test]
 fn rests_that_cannot_be_are_refused() {
     let good = plan(&mut Dice::new(1), 3, 2);
@@ -51,7 +52,7 @@ fn rests_that_cannot_be_are_refused() {
     }
 }
 
-/// Broken if a reader of the first version got a think time that it does not know.
+/// Broken if a plan of the first version could contain a think time that its readers do not know.
 #[test]
 fn think_times_of_a_distribution_are_of_the_second_version() {
     let mut plan = plan(&mut Dice::new(1), 3, 2);
@@ -74,7 +75,7 @@ fn think_times_of_a_distribution_are_of_the_second_version() {
     }
 }
 
-/// Whatever only a schedule gives a meaning is refused beside users, by its name.
+/// A setting that has a meaning only with a schedule is refused beside users, by its name.
 #[test]
 fn what_needs_a_schedule_is_refused() {
     let good = plan(&mut Dice::new(1), 3, 2);
@@ -132,7 +133,7 @@ fn what_needs_a_schedule_is_refused() {
     }
 }
 
-/// Broken if stages that contradict the plan, or in which nobody would begin, were accepted.
+/// Broken if stages that contradict the plan, or in which no user would begin, were accepted.
 #[test]
 fn stages_that_cannot_be_are_refused() {
     let mut good = plan(&mut Dice::new(1), 3, 2);
@@ -168,7 +169,7 @@ fn stages_that_cannot_be_are_refused() {
     assert!(staged(3, long).contains(&"user_stages".to_owned()));
 }
 
-/// More agents than users: some would hold nothing, so that the request is refused.
+/// A request for more agents than users is refused: some agents would hold nothing.
 #[test]
 fn more_agents_than_users_are_refused() {
     let dice = &mut Dice::new(1);

@@ -1,4 +1,4 @@
-//! Gates that a run holds by its rate: which plans are accepted.
+//! Gates that a run holds by changing its rate: which plans are accepted.
 
 use loadpilot_engine::check;
 use loadpilot_events::id::OwnerId;
@@ -18,7 +18,7 @@ fn holding(gates: Value) -> Value {
     plan
 }
 
-/// Broken if a run were accepted that no rate could bring to hold its gates.
+/// Broken if the plan check accepts a run whose gates would hold at no rate.
 #[test]
 fn a_gate_is_held_by_a_rate_that_can_be_changed() {
     let gate = json!({"metric": "p99_ms", "limit": 200.0});

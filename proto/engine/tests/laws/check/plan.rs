@@ -30,7 +30,8 @@ pub(crate) fn problems(plan: Value) -> Vec<Problem> {
     check::plan(&plan)
 }
 
-/// Where, what to change there, the field that is named, and a part of the rule and of the value.
+/// A case: what to change, the new value, the field that the problem names, and a part of its rule
+/// and of its value.
 type Case = (
     &'static str,
     Value,
@@ -406,7 +407,7 @@ fn each_problem_names_field_rule_and_value() {
             |p: &&Problem| p.field == field && p.rule.contains(rule) && p.value.contains(quoted);
         assert!(found.iter().any(|p| named(&p)), "{pointer}: {found:?}");
         let others: Vec<_> = found.iter().filter(|p| p.field != field).collect();
-        // Some mistakes have a second consequence; the table names the first.
+        // Some changes cause a second problem; the table names the first.
         let follows = |p: &&Problem| p.field == "profile" || p.rule.contains("name a task");
         assert!(others.iter().all(follows), "{pointer}: {others:?}");
     }
@@ -444,7 +445,7 @@ fn all_problems_are_reported_at_once() {
     );
 }
 
-/// What is no plan at all is refused with the reason, not with a crash.
+/// A value that is no plan at all is refused with the reason, not with a crash.
 #[test]
 fn what_is_no_plan_is_refused() {
     let mut unknown = good();

@@ -1,4 +1,4 @@
-//! The way through a proxy: which plans are accepted, and by which agents.
+//! Proxies in a plan: which plans are accepted, and by which agents.
 
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::plan::Plan;
@@ -35,14 +35,15 @@ fn a_proxy_is_a_url_without_a_user() {
     let mut socket = through("http://proxy:80");
     socket["connect_to"] = json!("unix:/run/shop");
     assert!(problems(with(socket))[0].rule.contains("Unix socket"));
-    // The family is that of the address which agents connect to.
+    // The address family of the plan must fit the proxy, which is the address that agents connect
+    // to.
     let mut family = through("http://10.0.0.1:80");
     family["ip"] = json!("6");
     assert!(problems(with(family))[0].rule.contains("10.0.0.1:80"));
 }
 
-/// Broken if a plan led around the addresses that an agent judges without its operator's word, or
-/// to a closed address that is a proxy.
+/// Broken if a plan could use a proxy without permission of the agent's operator, and so avoid the
+/// agent's check of addresses, or if a proxy could have a closed address.
 #[test]
 fn an_agent_allows_proxies_and_judges_their_address() {
     let plan = |url: &str| -> Plan {

@@ -1,4 +1,4 @@
-//! How many redirects a step may follow, and where no step says it.
+//! How many redirects a step may follow, and plans whose steps may not say it.
 
 use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::plan::Plan;
@@ -13,8 +13,8 @@ fn found(plan: Value) -> Vec<String> {
         .collect()
 }
 
-/// Broken if a plan could ask for redirects without an end, or ask for them where its tasks follow
-/// them by themselves.
+/// Broken if a plan could allow redirects without a limit, or could set a limit where its tasks
+/// follow redirects by themselves.
 #[test]
 fn redirects_are_few_and_of_steps() {
     let with = |redirects_max: u32| {
@@ -38,8 +38,8 @@ fn redirects_are_few_and_of_steps() {
     assert!(one.rule.contains("follow_redirects=True"), "{}", one.rule);
 }
 
-/// Broken if a redirect may lead where the plan cannot say how to connect, or where the policy of
-/// an agent does not look.
+/// Broken if a redirect may go to an origin that the plan does not say how to connect to, or that
+/// the agent's policy does not judge.
 #[test]
 fn origins_of_redirects_are_named_and_judged() {
     let with = |settings: Value| {

@@ -1,4 +1,4 @@
-//! Lists of requests: which plans are accepted, and what a row and its step are together.
+//! Request lists: which plans are accepted, and which request a row and its step make together.
 
 use loadpilot_engine::check;
 use loadpilot_engine::check::changes::{Changes, adjust};
@@ -16,7 +16,7 @@ fn golden() -> Value {
     serde_json::from_str(GOLDEN).expect("a plan")
 }
 
-/// Broken if a plan were accepted whose rows an agent cannot send, or if the problem named another
+/// Broken if the plan check accepts rows that an agent cannot send, or if a problem names another
 /// field than the one to change.
 #[test]
 fn a_list_is_of_the_only_task_or_is_refused() {
@@ -96,7 +96,8 @@ fn a_list_is_of_the_only_task_or_is_refused() {
     assert_eq!(found[0].field, "tasks[0].steps[1].target");
 }
 
-/// Broken if a run could be repeated with another target and send what was for a second one there.
+/// Broken if a run is repeated with another target although its rows name a second target: the
+/// requests for that one would go to the new target.
 #[test]
 fn another_target_is_refused_where_rows_name_theirs() {
     let changes = Changes {
@@ -110,7 +111,8 @@ fn another_target_is_refused_where_rows_name_theirs() {
     assert_eq!(fields, ["tasks[0].steps[1].target"]);
 }
 
-/// Broken if a part of a step were sent in place of what its row says, or the other way round.
+/// Broken if a field of the step is sent where the row has that field, or the row's where it has
+/// none.
 #[test]
 fn a_row_replaces_what_it_has() {
     let plan: Plan = serde_json::from_value(golden()).expect("a plan");
@@ -125,7 +127,7 @@ fn a_row_replaces_what_it_has() {
     }
 }
 
-/// Broken if an arrival of a list were taken to perform all the calls of its task.
+/// Broken if an arrival of a request list counts as all the calls of its task.
 #[test]
 fn an_arrival_performs_one_call() {
     let plan: Plan = serde_json::from_value(golden()).expect("a plan");

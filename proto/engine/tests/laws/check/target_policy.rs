@@ -1,4 +1,4 @@
-//! Where agents may connect to: what is closed by default, and what an operator opens.
+//! Addresses that agents may connect to: closed by default, or opened by an operator.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -37,7 +37,7 @@ const ALWAYS: [(&str, Kind); 17] = [
     ("255.255.255.255", Kind::Broadcast),
 ];
 
-/// Addresses closed but on the submitter's own machine.
+/// Addresses closed except on the submitter's own machine.
 const NEAR: [(&str, Kind); 14] = [
     ("127.0.0.1", Kind::Loopback),
     ("127.255.255.255", Kind::Loopback),
@@ -87,7 +87,7 @@ fn opened(policy: TargetPolicy, texts: &[&str]) -> TargetPolicy {
     policy.expect("what can be opened")
 }
 
-/// The forms in which IPv6 carries `v4`.
+/// The forms in which an IPv6 address contains `v4`.
 fn carried(v4: Ipv4Addr) -> [IpAddr; 4] {
     let [a, b, c, d] = v4.octets().map(u16::from);
     let (high, low) = (a << 8 | b, c << 8 | d);
@@ -99,8 +99,8 @@ fn carried(v4: Ipv4Addr) -> [IpAddr; 4] {
     ]
 }
 
-/// Broken if an agent of a fleet reached what only its own machine or network should reach, or an
-/// agent at home did not reach the user's own.
+/// Broken if an agent of a fleet could connect to addresses that only its own machine or network
+/// should reach, or if a local agent could not connect to the user's own addresses.
 #[test]
 fn what_is_near_is_closed_to_a_fleet_and_what_is_dangerous_to_all() {
     let (local, fleet) = (TargetPolicy::local(), TargetPolicy::fleet());
@@ -119,7 +119,7 @@ fn what_is_near_is_closed_to_a_fleet_and_what_is_dangerous_to_all() {
 }
 
 proptest! {
-    /// Broken if a closed IPv4 address were open in the clothes of IPv6.
+    /// Broken if a closed IPv4 address were open when written as IPv6.
     #[test]
     fn ipv6_that_carries_ipv4_is_judged_as_that(bits in any::<u32>(), port in any::<u16>()) {
         let v4 = Ipv4Addr::from_bits(bits);
@@ -131,7 +131,7 @@ proptest! {
         }
     }
 
-    /// Broken if a network that was opened reached beyond its bits, or not as far.
+    /// Broken if opening a network opens addresses beyond its bits, or not all within them.
     #[test]
     fn a_network_opens_what_shares_its_bits(
         bits in any::<u32>(), other in any::<u32>(), width in 0_u32..=32,
@@ -152,7 +152,8 @@ proptest! {
     }
 }
 
-/// Broken if a name opened what it does not stand for, or a network the credentials of a cloud.
+/// Broken if an opened name opens other names, or an opened network the address of a cloud's
+/// credentials.
 #[test]
 fn names_and_networks_open_what_they_say() {
     let fleet = opened(TargetPolicy::fleet(), &["Shop.internal", "fd00::/8", "::1"]);
@@ -181,7 +182,7 @@ fn names_and_networks_open_what_they_say() {
     assert_eq!(judge(&mapped, "other", "10.9.9.9", 80), None);
 }
 
-/// Broken if a mistake in what is opened opened something else than was meant.
+/// Broken if an entry with a typing error opens something.
 #[test]
 fn what_is_neither_network_nor_name_is_refused() {
     let wrong = [
@@ -214,7 +215,7 @@ fn what_is_neither_network_nor_name_is_refused() {
     }
 }
 
-/// Broken if an agent could be made to speak to its own log, however it is called.
+/// Broken if an agent could be made to connect to the server of its own log, by any of its names.
 #[test]
 fn the_own_server_is_closed_whatever_is_open() {
     let everything = &["0.0.0.0/0", "::/0", "nats", "log.example"];
@@ -332,7 +333,7 @@ fn a_plan_is_judged_by_what_it_connects_to() {
     let unbracketed = plan_to("http://a.example", Some("2001:db8::1:80"));
     let problems = check::plan(&unbracketed);
     assert_eq!(problems[0].field, "connections.connect_to", "{problems:?}");
-    // What is connected to counts, not what it is called.
+    // The address that is connected to counts, not the name of the target.
     assert_eq!(refusal("http://169.254.8.1", Some("a.example:80")), "");
 }
 

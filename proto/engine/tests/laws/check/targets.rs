@@ -1,4 +1,5 @@
-//! Several targets of one plan: which are accepted, and what each rule of one target says of all.
+//! Several targets in one plan: which plans are accepted, and how each rule of one target applies
+//! to all.
 
 use loadpilot_engine::check::changes::adjust;
 use loadpilot_engine::check::target_policy::TargetPolicy;
@@ -14,7 +15,7 @@ fn with(settings: Value) -> Value {
     plan
 }
 
-/// Broken if a plan were accepted whose targets cannot take turns, or if the problem named another
+/// Broken if the plan check accepts targets that cannot take turns, or if a problem names another
 /// field than the one to change.
 #[test]
 fn targets_take_turns_or_are_refused() {
@@ -73,7 +74,7 @@ fn targets_take_turns_or_are_refused() {
     }
 }
 
-/// Broken if a closed address behind the first target were connected to.
+/// Broken if an agent could connect to a closed address because it is not the first target.
 #[test]
 fn each_target_is_judged() {
     let judge = |settings| {
@@ -88,7 +89,7 @@ fn each_target_is_judged() {
     assert_eq!(judge(elsewhere), Ok(()));
 }
 
-/// Broken if a run that is asked again for another target still loaded the ones before.
+/// Broken if a run that is repeated with another target still loads the earlier targets.
 #[test]
 fn another_target_replaces_all() {
     let plan = serde_json::from_value(with(json!({"other_targets": ["http://b"]})));

@@ -1,5 +1,5 @@
-//! The targets of one tenant: which connections its list allows, and what a coordinator says before
-//! a name is resolved.
+//! The targets of one tenant: which connections its list allows, and what a coordinator refuses
+//! before a name is resolved.
 
 use std::net::SocketAddr;
 
@@ -97,7 +97,7 @@ fn a_list_narrows_and_never_opens() {
     );
 }
 
-/// Broken if an entry is guessed at.
+/// Broken if an entry in another form is accepted with a guessed meaning.
 #[test]
 fn other_forms_are_refused_by_name() {
     for text in [
@@ -130,7 +130,7 @@ fn other_forms_are_refused_by_name() {
     assert!(empty[0].rule.starts_with("must name a target"));
 }
 
-/// Broken if some part of a plan leads to a place that is not judged.
+/// Broken if some part of a plan leads to an address that is not judged.
 #[test]
 fn each_place_of_a_plan_is_judged_before_names_are_resolved() {
     let by_name = list(&["shop.example", "*.shop.example:8080", "203.0.113.9:80"]);
@@ -211,8 +211,8 @@ fn each_place_of_a_plan_is_judged_before_names_are_resolved() {
     }
 }
 
-/// Broken if a run of an unknown tenant is created, or if the list does not travel with the run to
-/// each agent, also to one that starts again.
+/// Broken if a run of an unknown tenant is created, or if the decision does not carry the tenant's
+/// list to every agent, including one that starts again.
 #[test]
 fn a_decision_names_the_tenant_and_carries_its_list() {
     let now = Timestamp(1_000);

@@ -1,5 +1,5 @@
-//! Admission to a shared fleet, in small worlds of tenants: never too many at once, fair, no
-//! starvation, and the same log whoever decides.
+//! Admission to a shared fleet, in small worlds of tenants: never too many runs at once, fair
+//! shares, no starvation, and the same log whichever coordinator decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -33,12 +33,12 @@ fn run_id(number: usize) -> RunId {
     RunId::parse(&format!("run-{number:04}")).expect("a token")
 }
 
-/// What happens in a world.
+/// One event in a world.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// A tenant requests a run with this number of agents.
     Request(usize, u32),
-    /// The n-th of the runs that run ends.
+    /// The n-th of the running runs ends.
     End(usize),
     /// One of two coordinators reads the log up to its end.
     Read(usize),
@@ -55,7 +55,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The tenants with these rules, on agents that serve as many runs at a time.
+/// Tenants with these rules, on agents that serve at most `max_runs_per_agent` runs at a time.
 fn tenants<'a>(
     rules: impl IntoIterator<Item = (&'a str, AdmissionRules)>,
     max_runs_per_agent: Option<u32>,
@@ -110,7 +110,7 @@ enum Record {
     Decided(AdmissionDecision),
 }
 
-/// What a coordinator has read.
+/// The records that a coordinator has read.
 #[derive(Debug, Clone, Default)]
 struct View {
     read: usize,
@@ -151,7 +151,7 @@ impl View {
     }
 }
 
-/// The last admission decision in the log, as its server knows it.
+/// The last sequence of the admission decisions in the log, as its server knows it.
 fn last_seq(log: &[Record]) -> u64 {
     let is_decision = |record: &Record| matches!(record, Record::Decided(_));
     log.iter()
@@ -159,7 +159,7 @@ fn last_seq(log: &[Record]) -> u64 {
         .map_or(0, |at| at as u64 + 1)
 }
 
-/// A log and its server: what was admitted and is not over, counted without the fold.
+/// A log and its server. Runs that were admitted and are not over are counted without the fold.
 #[derive(Debug, Default)]
 struct World {
     log: Vec<Record>,
@@ -239,7 +239,7 @@ proptest! {
                 }
             }
         }
-        // Both come to the same state, and then decide the same.
+        // Both coordinators reach the same state, and then decide the same.
         views.iter_mut().for_each(|view| view.read(&world.log));
         prop_assert_eq!(&views[0].state, &views[1].state);
         prop_assert_eq!(views[0].decide(&tenants, agents), views[1].decide(&tenants, agents));
@@ -315,7 +315,7 @@ proptest! {
     }
 }
 
-/// Broken if a place, or what a run waits for, is not what a person counts.
+/// Broken if a run's place in the queue, or the reason that it waits, differs from a count by hand.
 #[test]
 fn places_say_what_a_run_waits_for() {
     let two = AdmissionRules {

@@ -1,4 +1,4 @@
-//! What one agent knows of a run: in order, never twice, and the same map as the fold has.
+//! What one agent knows of a run: decisions in order, none twice, and the same map as the fold has.
 
 use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::control::agent_view::{AgentView, Applied, Stage};
@@ -91,7 +91,8 @@ fn a_gap_changes_nothing_and_a_repeat_neither() {
     assert_eq!(view.generation(), 1);
 }
 
-/// From the takeover tick on the shards are others'; ticks before it stay with the old holder.
+/// From the takeover tick on, the shards belong to the new holders; ticks before it stay with the
+/// old holder.
 #[test]
 fn a_takeover_ends_one_hold_and_begins_another() {
     let (old, heir) = (holder(1, 0), holder(2, 0));
@@ -137,7 +138,7 @@ fn who_was_lost_knows_it() {
     assert!(view.superseded());
 }
 
-/// A stop keeps the start: what was due before it still counts from there.
+/// A stop keeps the start: ticks of arrivals due before the stop still count from there.
 #[test]
 fn a_stop_remembers_the_start() {
     let me = holder(1, 0);
@@ -159,8 +160,8 @@ fn a_stop_remembers_the_start() {
 }
 
 proptest! {
-    /// What an agent fires and what the fold counts must be one map, whatever order the maps begin
-    /// in: else two agents fire one arrival, or none does.
+    /// The map by which an agent fires and the map by which the fold counts must be the same, in
+    /// whatever order the maps begin. Otherwise two agents fire one arrival, or no agent does.
     #[test]
     fn agents_and_the_fold_agree_on_every_tick(seed: u64) {
         let dice = &mut Dice::new(seed);

@@ -31,7 +31,7 @@ fn request() -> RunRequested {
     plans::request(plan, 2, 1, &mut dice)
 }
 
-/// What a coordinator decides about the request.
+/// The decision of a coordinator about the request.
 fn created(request: &RunRequested) -> RunCreated {
     let request = Request::RunRequested(Box::new(request.clone()));
     let state = RunState::default().evolve(REQUEST_SEQ, NOW, Record::Request(&request));

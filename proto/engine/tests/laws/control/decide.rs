@@ -1,4 +1,4 @@
-//! Deciding: whatever is decided keeps the invariants, and every run comes to an end by itself.
+//! Deciding: every decision keeps the invariants, and every run ends without help.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::rules::dice::Dice;
 use crate::rules::invariants::{Stored, check};
 use crate::rules::{plans, steering};
 
-/// What stands in LP_CTL.
+/// A record in LP_CTL.
 #[derive(Debug, Clone)]
 enum Entry {
     Request(Request),
@@ -35,11 +35,12 @@ struct Coordinator {
     read: usize,
     state: RunState,
     hearing: Observations,
-    /// Its clock ahead of the true time, in µs; all clocks are slow by as much at the beginning.
+    /// How far its clock is ahead of the true time, in µs. At the beginning all clocks are equally
+    /// slow.
     ahead_us: u64,
 }
 
-/// A run that is interfered with in every way that the log allows.
+/// A run that is disturbed in every way that the log allows.
 struct World {
     dice: Dice,
     policy: Policy,
@@ -47,7 +48,7 @@ struct World {
     log: Vec<(Timestamp, Entry)>,
     coordinators: Vec<Coordinator>,
     decided: Vec<Stored>,
-    /// How many processes each agent has had by now, at most.
+    /// Maximum number of processes that each agent has had so far.
     boots: u64,
 }
 
@@ -56,7 +57,7 @@ impl World {
         let mut dice = Dice::new(seed);
         let (want, min) = (dice.pick(1..4) as u32, 1);
         let mut plan = plans::plan(&mut dice);
-        // Long enough for many hand-overs: no arrival is computed here.
+        // Long enough for many takeovers: this test computes no arrivals.
         plan.profile
             .pieces
             .iter_mut()
@@ -93,7 +94,7 @@ impl World {
             boots: 1,
         };
         if world.dice.chance(85) {
-            // A good beginning: without it few runs come to start.
+            // All agents offer capacity and are ready at the beginning: otherwise few runs start.
             for number in 0..4 {
                 let holder = plans::holder(number, 0);
                 world.hear(&holder, 100);
@@ -112,7 +113,7 @@ impl World {
         check(&self.policy, (1, request), &self.decided);
     }
 
-    /// A process of some agent; the later, the more boots there have been.
+    /// A random process of a random agent, among the boots so far.
     fn any_process(&mut self) -> Holder {
         let (number, boot) = (self.dice.pick(0..4), self.dice.pick(0..self.boots));
         plans::holder(number, boot)
@@ -139,7 +140,7 @@ impl World {
         })
     }
 
-    /// One thing happens.
+    /// One random event happens.
     fn step(&mut self) {
         match self.dice.pick(0..20) {
             0..5 => self.now = self.now.plus_us(self.dice.pick(0..600_000)),
@@ -165,7 +166,7 @@ impl World {
         }
     }
 
-    /// A process gives a sign of life, to each coordinator with a chance of `percent`.
+    /// A process sends a heartbeat, which reaches each coordinator with a chance of `percent`.
     fn hear(&mut self, holder: &Holder, percent: u64) {
         for coordinator in &mut self.coordinators {
             let at = self.now.plus_us(coordinator.ahead_us);
@@ -186,7 +187,7 @@ impl World {
         }
     }
 
-    /// Something that a process may state.
+    /// A random fact of a process.
     fn any_fact(&mut self) -> What {
         match self.dice.pick(0..20) {
             0..8 => self.offer(),
@@ -209,7 +210,7 @@ impl World {
         }
     }
 
-    /// A process states a fact, by a clock that may be hours ahead.
+    /// A process publishes a fact, stamped by a clock that may be hours ahead.
     fn state_fact(&mut self, holder: &Holder, what: What) {
         let at = self
             .now
@@ -225,7 +226,7 @@ impl World {
         self.log.push((self.now, Entry::Request(stop)));
     }
 
-    /// A coordinator starts anew: it has read nothing and received no sign of life.
+    /// A coordinator restarts: it has read nothing and received no heartbeat.
     fn restart(&mut self) {
         let place = self.dice.pick(0..self.coordinators.len() as u64) as usize;
         let now = self.now;
@@ -238,7 +239,8 @@ impl World {
         };
     }
 
-    /// A coordinator reads some of what it has not read, decides, and appends if it was first.
+    /// A coordinator reads a part of what it has not read, decides, and appends if no other writer
+    /// was first.
     fn decide(&mut self) {
         let place = self.dice.pick(0..self.coordinators.len() as u64) as usize;
         let unread = self.log.len() - self.coordinators[place].read;
@@ -361,7 +363,7 @@ proptest! {
     }
 }
 
-/// A log that takes no more deltas ends the run as `log_full`, even while agents fire.
+/// When the log takes no more deltas, the run ends as `log_full`, even while agents fire.
 #[test]
 fn a_full_log_ends_the_run_as_such() {
     let mut world = World::new(1);
@@ -398,7 +400,7 @@ fn a_full_log_ends_the_run_as_such() {
     assert_eq!(sealed.ending, Ending::LogFull);
 }
 
-/// Large bodies take their time: an agent that is fetching them is not late, and not for ever.
+/// Large bodies take time: an agent that is fetching them is not late, but its time is limited.
 #[test]
 fn who_fetches_bodies_has_the_time_for_it() {
     let mut dice = Dice::new(1);
@@ -410,7 +412,7 @@ fn who_fetches_bodies_has_the_time_for_it() {
     let mut plan = plans::plan(&mut dice);
     let mut step = plan.tasks[0].steps[0].clone();
     step.method = Method::Post;
-    // The first is sent by two calls, and fetched once.
+    // The first body is used by two calls and fetched once.
     let bodies = [large(1, 64 << 20), large(2, 1_000_000), large(1, 64 << 20)];
     plan.tasks[0].steps = bodies
         .map(|body| Step {

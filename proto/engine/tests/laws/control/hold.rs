@@ -7,9 +7,9 @@ use loadpilot_events::units::Rate;
 use crate::rules::dice::Dice;
 
 const TICK_S: f64 = 1.0;
-/// From a decision to the tick of the new rate, as of a local stack.
+/// Time from a decision to the first tick of the new rate, as in a local stack.
 const DELAY_S: f64 = 3.0;
-/// From the end of a tick to its report.
+/// Time from the end of a tick to its report.
 const REPORT_S: f64 = 0.5;
 const LIMIT_MS: f64 = 200.0;
 
@@ -30,7 +30,7 @@ impl Queue {
         self.ended.push((due, self.free_at));
     }
 
-    /// What a report at `now` says of the arrivals that were due in some ticks.
+    /// What a report at `now` contains about the arrivals that were due in some ticks.
     fn window(&self, rate: Rate, from: u32, to: u32, now: f64) -> HoldWindow {
         let due = f64::from(from) * TICK_S..f64::from(to) * TICK_S;
         let of_ticks = self.ended.iter().filter(|(at, _)| due.contains(at));
@@ -65,7 +65,8 @@ fn hold(
     hold_below(None, start, ticks, seed, capacity)
 }
 
-/// The same for a tenant with a limit, which is known as soon as a rate above it is requested.
+/// The same for a tenant with a limit. The controller learns the limit when it requests a rate
+/// above it.
 fn hold_below(
     limit: Option<Rate>,
     start: Rate,
@@ -112,20 +113,20 @@ fn hold_below(
     (rates, steps)
 }
 
-/// The middle of some rates in order.
+/// The median of sorted rates.
 fn median(rates: &[Rate]) -> f64 {
     let mut rps: Vec<f64> = rates.iter().map(|rate| rate.as_rps()).collect();
     rps.sort_by(f64::total_cmp);
     rps[rps.len() / 2]
 }
 
-/// The capacity of the target of a seed, in arrivals per second.
+/// The capacity of the target for a seed, in arrivals per second.
 fn capacity(seed: u64) -> f64 {
     100.0 + Dice::new(seed).pick(0..400) as f64
 }
 
-/// Broken if a run does not settle within 5 % of what its target can serve in 60 s, from a start
-/// at an eighth of it to twice as much.
+/// Broken if a run does not settle within 60 s at a rate within 5 % of what its target can serve,
+/// from a start at between an eighth of that and twice as much.
 #[test]
 fn the_rate_settles_at_the_capacity() {
     for seed in 1..=40 {
@@ -145,7 +146,8 @@ fn the_rate_settles_at_the_capacity() {
     }
 }
 
-/// Broken if a run stays at a rate that its target serves no longer, or below what it serves now.
+/// Broken if a run stays at a rate that its target no longer serves, or below the rate that it
+/// serves now.
 #[test]
 fn the_rate_follows_a_capacity_that_changes() {
     for seed in 1..=10 {
@@ -167,8 +169,8 @@ fn the_rate_follows_a_capacity_that_changes() {
     }
 }
 
-/// Broken if the rate of a target that nothing overloads is ever lowered, or if one that fails at
-/// any rate is offered more.
+/// Broken if the rate is lowered for a target that no rate overloads, or raised for a target that
+/// fails at every rate.
 #[test]
 fn the_rate_rises_while_the_gate_holds_and_falls_while_it_fails() {
     let (rates, steps) = hold(Rate::per_second(10), 40, 1, |_| 1e9);
@@ -182,8 +184,9 @@ fn the_rate_rises_while_the_gate_holds_and_falls_while_it_fails() {
     assert!(rates.iter().rev().is_sorted(), "{rates:?}");
 }
 
-/// Broken if a tenant's run stays below the limit of its rates, goes on asking for more, or reports
-/// a lower rate than it held there; or if a target that gets slower is not followed down.
+/// Broken if a tenant's run stays below its limit of rates, goes on requesting more, or reports a
+/// lower rate than it held there. Also broken if the rate does not fall when the target gets
+/// slower.
 #[test]
 fn the_rate_stays_at_the_limit_of_the_tenant() {
     let limit = Rate::per_second(90);

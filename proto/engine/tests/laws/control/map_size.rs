@@ -1,5 +1,5 @@
-//! Every map of a run fits a message of the server, however agents go and come; a run for which it
-//! would not is refused before anything is assigned.
+//! Every map of a run fits a message of the server, however agents leave and join. A run for which
+//! it would not fit is refused before anything is assigned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,8 +32,8 @@ fn bytes(decision: Decision) -> u64 {
 }
 
 proptest! {
-    /// Agents are lost and others come, over and over: the map grows more and more ragged, and
-    /// never beyond what was allowed for when the run was assigned.
+    /// Agents are lost and others join, again and again: the map becomes more and more fragmented,
+    /// but never larger than the size that was allowed for at the assignment.
     #[test]
     fn no_later_map_outgrows_what_was_allowed_for(
         want in 1..120_u64,
@@ -70,7 +70,7 @@ proptest! {
             map = join(&map, &came, &BTreeSet::new());
             prop_assert!(bytes(next(map.clone(), Vec::new())) <= allowed);
         }
-        // At worst all are started again at once: each is named as lost and as a holder.
+        // In the worst case all agents restart at once: each is named as a loss and as a holder.
         let gone: BTreeSet<Holder> = map.iter().map(|one| one.holder.clone()).collect();
         let heir = |holder: &Holder| Holder {
             agent: holder.agent.clone(),
@@ -92,7 +92,7 @@ proptest! {
     }
 }
 
-/// What a run of `want` agents becomes on a server with messages of `limit` bytes.
+/// The decision about a run of `want` agents on a server with messages of `limit` bytes.
 fn assigned(want: u32, limit: u64) -> Decision {
     let mut dice = Dice::new(1);
     let plan = plans::plan(&mut dice);
@@ -129,8 +129,8 @@ fn assigned(want: u32, limit: u64) -> Decision {
     decide(&state, &hearing, &policy, NOW).expect("it is decided about")
 }
 
-/// A server as it comes carries runs of thousands of agents; beyond that the refusal names both
-/// numbers, and a server that takes longer messages carries the largest run.
+/// A server with default settings carries runs of thousands of agents. Above that the refusal names
+/// both numbers, and a server that takes longer messages carries the largest run.
 #[test]
 fn a_run_whose_map_does_not_fit_is_refused_with_numbers() {
     let as_it_comes = 1 << 20;

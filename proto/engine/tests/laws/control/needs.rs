@@ -39,7 +39,7 @@ fn in_python(want: u32, min: u32) -> RunRequested {
     plans::request(plan, want, min, &mut dice)
 }
 
-/// Observations of a coordinator to which each of `agents` gave a sign of life at `at`.
+/// Observations of a coordinator that received a heartbeat of each of `agents` at `at`.
 fn observed(agents: &[(Holder, BTreeSet<Capability>)], at: Timestamp) -> Observations {
     let last_seen = |(holder, has): &(Holder, BTreeSet<Capability>)| {
         let seen = LastSeen {
@@ -80,7 +80,8 @@ fn offered(request: RunRequested, agents: &[(Holder, BTreeSet<Capability>)]) -> 
 }
 
 proptest! {
-    /// An agent that lacks something gets no shard, neither at first nor when others are gone.
+    /// An agent that lacks a needed capability gets no shard, neither at first nor when others are
+    /// gone.
     #[test]
     fn shards_go_to_able_agents(
         able in proptest::collection::vec((any::<bool>(), any::<bool>()), 1..6),
@@ -181,7 +182,7 @@ fn a_compiled_only_fleet_refuses_python() {
     assert!(matches!(first(compiled), Some(Decision::RunCreated(_))));
 }
 
-/// Requests stored before there were needs have no such field: the needs of the plan hold.
+/// Requests stored by versions without needs have no such field: the needs of the plan apply.
 #[test]
 fn old_requests_need_what_their_plan_needs() {
     let text = serde_json::to_string(&in_python(1, 1)).expect("JSON");

@@ -15,8 +15,8 @@ use crate::rules::plans;
 const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
 const DAY_US: u64 = 86_400_000_000;
 
-/// A coordinator that has listened for `listened_us`; the owner's last heartbeat came `beat_us`
-/// after NOW.
+/// What a coordinator observes that has listened for `listened_us`. The owner's last heartbeat came
+/// `beat_us` after NOW.
 fn hearing(listened_us: u64, owner: &OwnerId, beat_us: Option<u64>) -> Observations {
     let beat = beat_us.map(|after| (owner.clone(), NOW.plus_us(after)));
     Observations {

@@ -1,4 +1,4 @@
-//! Which runs need a proof that their tenant owns the targets, and what follows from it.
+//! Which runs need a proof that their tenant owns the targets, and what the proof permits.
 
 use std::net::SocketAddr;
 
@@ -34,7 +34,7 @@ fn plan(connections: Value) -> Plan {
     serde_json::from_value(plan).expect("a plan")
 }
 
-/// What a coordinator decides about the plan.
+/// The decision of a coordinator about the plan.
 fn decided(plan: &Plan, unproven: Unproven) -> Decision {
     let now = Timestamp(1_000);
     let rules = TenantRules {
@@ -121,7 +121,7 @@ fn a_proxy_proves_nothing() {
     );
 }
 
-/// Broken if a name that leads elsewhere after the proof is followed.
+/// Broken if an agent connects to an address that a name resolves to only after the proof.
 #[test]
 fn only_addresses_with_a_token_are_loaded() {
     let proven: SocketAddr = "93.184.216.34:443".parse().expect("an address");
@@ -131,7 +131,7 @@ fn only_addresses_with_a_token_are_loaded() {
         ("[::ffff:93.184.216.34]:443", None),
         ("93.184.216.34:80", Some(Kind::Unproven)),
         ("93.184.216.35:443", Some(Kind::Unproven)),
-        // A proof opens nothing.
+        // A proof opens no closed address.
         ("127.0.0.1:443", Some(Kind::Loopback)),
     ] {
         let peer = peer.parse().expect("an address");

@@ -1,4 +1,4 @@
-//! Scale-up: newcomers get an even share, by as few moves as that takes.
+//! Scale-up: newcomers get an even share, with as few moves as possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use proptest::prelude::*;
 use crate::rules::dice::Dice;
 use crate::rules::plans;
 
-/// Any division of `shards` among some holders, as losses and heirs may have left it.
+/// A random map of `shards` to some holders, such as losses and takeovers leave behind.
 fn any_map(shards: u32, holders: u64, seed: u64) -> Vec<Holding> {
     let mut dice = Dice::new(seed);
     let mut map: BTreeMap<Holder, Vec<u32>> = BTreeMap::new();
@@ -43,7 +43,8 @@ fn owners(map: &[Holding]) -> BTreeMap<u32, &Holder> {
     owned.collect()
 }
 
-/// The fewest moves that make `counts` even: the best of all ways to say who ends with one more.
+/// The fewest moves that make `counts` even: the minimum over all choices of the holders that end
+/// with one shard more.
 fn fewest_moves(counts: &[usize], total: usize, holders: usize) -> usize {
     let (each, more) = (total / holders, total % holders);
     let moved = |keep: usize, places: &[usize]| -> usize {
@@ -55,8 +56,8 @@ fn fewest_moves(counts: &[usize], total: usize, holders: usize) -> usize {
 }
 
 proptest! {
-    /// Broken if a planned move loses a shard or assigns it twice, leaves one with an agent that
-    /// leaves, leaves a map uneven, or moves more shards than it has to.
+    /// Broken if a planned move loses a shard, assigns it twice, leaves it with an agent that
+    /// leaves, leaves a map uneven, or moves more shards than necessary.
     #[test]
     fn joining_is_even_and_moves_as_little_as_it_can(
         shards in 1..300_u32, old in 1..9_u64, new in 0..9_u64, left in 0..9_u64, seed: u64,
@@ -88,7 +89,8 @@ proptest! {
         prop_assert_eq!(moves, freed + fewest_moves(&counts, shards as usize, holders));
     }
 
-    /// Broken if neighbouring shards all move to one newcomer: a burst there, and a gap here.
+    /// Broken if neighbouring shards all move to one newcomer: it would get a burst, and the old
+    /// holder a gap.
     #[test]
     fn moved_shards_are_spread(old in 1..6_u64, new in 1..4_u64) {
         let holders: Vec<Holder> = (0..old).map(|n| plans::holder(n, 0)).collect();
@@ -234,8 +236,8 @@ fn sizes(next: &ShardsReassigned) -> Vec<usize> {
         .collect()
 }
 
-/// A run that started with fewer agents than it wants takes newcomers up to that number, and not
-/// before a giver that is cut off has fenced itself.
+/// A run that started with fewer agents than it wants takes newcomers up to that number. The move
+/// takes effect only after an old holder that is cut off has fenced itself.
 #[test]
 fn a_run_grows_to_what_it_wants_and_no_further() {
     let mut story = Story::started(3, 1);
@@ -251,7 +253,7 @@ fn a_run_grows_to_what_it_wants_and_no_further() {
     assert!(story.decide().is_none(), "two stand by");
 }
 
-/// A newcomer that arrives during a move waits for its end, which is a deadline.
+/// A newcomer that arrives during a move waits until the move ends, which is a deadline.
 #[test]
 fn one_move_at_a_time() {
     let mut story = Story::started(3, 1);
@@ -268,7 +270,7 @@ fn one_move_at_a_time() {
     assert_eq!(sizes(&story.reassigned()), [86, 85, 85]);
 }
 
-/// Agents with nothing left to give, or that the run cannot use, are no newcomers.
+/// Agents without free capacity, or that the run cannot use, are no newcomers.
 #[test]
 fn who_is_full_is_left_alone() {
     let mut story = Story::started(2, 1);
@@ -296,7 +298,7 @@ fn who_stands_by_takes_the_place_of_the_lost() {
     assert_eq!((joined.losses.len(), sizes(&joined)), (0, vec![128, 128]));
 }
 
-/// A newcomer that never gets ready does not keep its shards for ever.
+/// A newcomer that never becomes ready loses its shards.
 #[test]
 fn who_does_not_get_ready_gives_way() {
     let mut story = Story::started(2, 1);
@@ -314,8 +316,8 @@ fn who_does_not_get_ready_gives_way() {
     assert!(story.decide().is_none(), "it gets no second chance");
 }
 
-/// Broken if a change of the rate gives a newcomer that is not ready more time: with a change now
-/// and then its shards would never be served.
+/// Broken if a change of the rate gives a newcomer that is not ready more time: with regular
+/// changes its shards would never be served.
 #[test]
 fn a_later_map_gives_no_more_time_to_get_ready() {
     let mut story = Story::started(2, 1);
@@ -345,8 +347,8 @@ fn a_later_map_gives_no_more_time_to_get_ready() {
     assert_eq!(sizes(&back), [256]);
 }
 
-/// An agent that leaves keeps its shards until a planned move gives them to the others, and not
-/// before one that is cut off has fenced itself: it is not lost.
+/// An agent that leaves keeps its shards until a planned move gives them to the others, which takes
+/// effect only after an agent that is cut off has fenced itself. The agent that leaves is not lost.
 #[test]
 fn who_leaves_is_served_until_others_take_over() {
     let mut story = Story::started(3, 3);
@@ -362,7 +364,8 @@ fn who_leaves_is_served_until_others_take_over() {
     assert!(story.decide().is_none(), "it gets nothing back");
 }
 
-/// A lone agent that leaves goes on until another one comes, which takes everything.
+/// An agent that leaves and is the only one continues until another agent joins, which takes
+/// everything.
 #[test]
 fn a_lone_leaver_waits_for_a_newcomer() {
     let mut story = Story::started(1, 1);
@@ -374,8 +377,8 @@ fn a_lone_leaver_waits_for_a_newcomer() {
     assert_eq!(next.holdings[0].holder, plans::holder(1, 0));
 }
 
-/// One that stops before others have taken over is lost, and so is one that fails or falls silent:
-/// an announcement does not make it hold its shards for ever.
+/// An agent that announced its leaving and stops before others have taken over is lost, and so is
+/// one that fails or falls silent: the announcement does not let it hold its shards for ever.
 #[test]
 fn a_leaver_that_stops_is_lost() {
     for (what, reason) in [
@@ -387,7 +390,7 @@ fn a_leaver_that_stops_is_lost() {
         story.fact(0, What::AgentLeaving);
         let is_silent = what.is_none();
         what.into_iter().for_each(|what| story.fact(0, what));
-        // It may come last, from an agent of an earlier version.
+        // The announcement may come last, from an agent of an earlier version.
         story.fact(0, What::AgentLeaving);
         if is_silent {
             story.pass(story.policy.lost_us);
@@ -399,7 +402,7 @@ fn a_leaver_that_stops_is_lost() {
     }
 }
 
-/// Shards of a lost holder do not go to one that leaves while another stays.
+/// Shards of a lost holder do not go to an agent that leaves while another one stays.
 #[test]
 fn who_leaves_takes_nothing_over() {
     let mut story = Story::started(3, 3);

@@ -1,8 +1,9 @@
 //! Setup and teardown: at most one command plays them at a time, and in the end no teardown is left
 //! open, although processes die at any moment.
 //!
-//! Commands come, look, claim what they saw, play and die at any moment; the log takes an append at
-//! its exact last sequence only. The test itself counts which commands live and play.
+//! Commands start, read the log, claim by what they read, play, and die at any moment; the log
+//! accepts an append only at its exact last sequence. The test itself counts which commands live
+//! and play.
 
 use loadpilot_engine::control::teardown::{ClaimRefusal, TeardownState};
 use loadpilot_engine::verify::{Invariant, Verifier};
@@ -19,11 +20,11 @@ use proptest::prelude::*;
 use crate::rules::dice::Dice;
 use crate::rules::plans;
 
-/// Where a command stands.
+/// The stage of a command.
 #[derive(Debug, Clone)]
 enum Stage {
     Looks,
-    /// It has seen this debt at this last sequence; the run was over or not.
+    /// It has read this state at this last sequence, and whether the run was over.
     Saw(Box<TeardownState>, usize, bool),
     Plays,
     Gone,
@@ -31,11 +32,11 @@ enum Stage {
 
 struct World {
     dice: Dice,
-    /// The request subject: the place is the sequence.
+    /// The request subject: the index of a record is its sequence.
     log: Vec<Request>,
     over: bool,
     commands: Vec<(OwnerId, Stage)>,
-    /// Teardowns that were begun, and those whose player died in the middle.
+    /// Number of teardowns that were begun, and of those whose command died while playing.
     begun: usize,
     cut: usize,
 }
@@ -133,7 +134,7 @@ impl World {
         self.log.iter().any(is_request)
     }
 
-    /// One command does one thing.
+    /// One command takes one step.
     fn step(&mut self, which: usize) {
         let (name, stage) = self.commands[which].clone();
         let next = match stage {
@@ -151,7 +152,7 @@ impl World {
                         self.begun += 1;
                         Stage::Plays
                     }
-                    // The log has moved on: it looks again.
+                    // The log has advanced: the command reads it again.
                     Ok(_) => Stage::Looks,
                     Err(ClaimRefusal::Settled | ClaimRefusal::Nothing) => Stage::Gone,
                     Err(ClaimRefusal::NotOver | ClaimRefusal::Held(_)) => Stage::Looks,
@@ -176,7 +177,7 @@ impl World {
     }
 }
 
-/// What verification finds wrong with setup and teardown in a log; `end` is where the run is over.
+/// The breaches of setup and teardown that verification finds in a log; the run is over at `end`.
 fn breaches(log: &[Request], end: Option<usize>) -> Vec<String> {
     let run = RunId::parse("01run").expect("a token");
     let mut verifier = Verifier::new(run, "lp.local.run.01run.ctl".to_owned());
@@ -221,8 +222,8 @@ fn breaches(log: &[Request], end: Option<usize>) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Broken if two commands play a teardown at a time, if one is played again without a kill in
-    /// it, or if a kill leaves something owed for ever.
+    /// Broken if two commands play a teardown at the same time, if a teardown is played again
+    /// without a kill during it, or if a kill leaves a teardown owed for ever.
     #[test]
     fn one_plays_at_a_time_and_in_the_end_nothing_is_owed(seed: u64) {
         let mut world = World::new(seed);
@@ -264,8 +265,8 @@ proptest! {
     }
 }
 
-/// Broken if a command that was away while another took its teardown could still ask for the run:
-/// its load would find nothing that was set up.
+/// Broken if a command that was suspended while another one took its teardown could still request
+/// the run: its load would find nothing that was set up.
 #[test]
 fn a_run_is_not_asked_for_when_its_teardown_was_taken() {
     let mut log = vec![setup(owner(0))];
@@ -277,7 +278,7 @@ fn a_run_is_not_asked_for_when_its_teardown_was_taken() {
     assert!(!fold(&log).may_request(&owner(0)));
 }
 
-/// Broken if a claim that the log should never have taken goes unnamed.
+/// Broken if verification does not name a claim that the log should never have accepted.
 #[test]
 fn what_must_not_stand_there_is_named() {
     let (one, two) = (owner(0), owner(1));

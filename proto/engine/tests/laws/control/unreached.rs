@@ -1,4 +1,4 @@
-//! A run that reaches no server: when it ends early, and what is said of its latency.
+//! A run that reaches no server: when it ends early, and what its report says of latency.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,7 @@ fn ended(tick: u32, outcome: Outcome, cause: Option<Cause>) -> CallEnd {
     }
 }
 
-/// A run of two holders that started, with what each says of it.
+/// The decisions about a started run of two holders, from what each holder reports.
 fn decided(
     no_early_abort: bool,
     rules: Rules,
@@ -125,7 +125,7 @@ fn both(one: Option<Unreached>, other: Option<Unreached>) -> BTreeMap<Holder, Un
         .collect()
 }
 
-/// Broken if a run went on for hours against a closed port, or its stop did not say why.
+/// Broken if a run goes on for hours against a closed port, or if its stop does not say why.
 #[test]
 fn a_run_that_nothing_answers_is_stopped_with_the_cause() {
     let until = UNANSWERED_US;
@@ -149,8 +149,8 @@ fn a_run_that_nothing_answers_is_stopped_with_the_cause() {
     assert!(ending.is_none_or(|ending| ending == Ending::Stopped));
 }
 
-/// Broken if a run is stopped without early abort, under rules 1, or while an agent has reached the
-/// target, knows too little, or failed for too short a time.
+/// Broken if a run is stopped although it asked for no early abort, has rules 1, or one agent has
+/// reached the target, knows too little, or has failed for too short a time.
 #[test]
 fn no_other_run_is_stopped() {
     let until = UNANSWERED_US;
@@ -176,8 +176,8 @@ fn no_other_run_is_stopped() {
 }
 
 proptest! {
-    /// A target that answered once is reached for good, however many calls fail later; what an
-    /// agent says until then counts every call of every look.
+    /// A target that answered once counts as reached for good, however many calls fail later. Until
+    /// then an agent's report counts every call of every look.
     #[test]
     fn reached_once_is_reached(looks in proptest::collection::vec(
         proptest::collection::vec((0_u32..5, 0_usize..6), 0..5), 0..6,
@@ -216,8 +216,8 @@ proptest! {
         }
     }
 
-    /// Broken if a run ended for what only some of those that ever held it said, or earlier than
-    /// said.
+    /// Broken if a run ends because only some of the agents that ever held it reported no success,
+    /// or ends earlier than they reported.
     #[test]
     fn all_who_held_it_must_have_waited(
         each in proptest::collection::vec(

@@ -70,7 +70,7 @@ fn stages(dice: &mut Dice, users: u32, ticks: u64) -> Vec<UserStage> {
     stages
 }
 
-/// The most active users in a tick of a second, by the definition.
+/// The maximum number of active users in a tick of a second, by the definition.
 fn active_in(stages: &[UserStage], tick: u32) -> u32 {
     let at = |t_us: u64| {
         let mut start_us = 0;
@@ -86,7 +86,7 @@ fn active_in(stages: &[UserStage], tick: u32) -> u32 {
         0
     };
     let from_us = u64::from(tick) * 1_000_000;
-    // A line is highest at an end.
+    // A straight line has its maximum at one of its ends.
     let ends = [0, 499_999, 500_000, 999_999];
     ends.map(|us| at(from_us + us))
         .into_iter()
@@ -102,7 +102,7 @@ struct Window {
     stored: bool,
 }
 
-/// A closed loop of which some deltas never came, with what really happened.
+/// A closed loop of which some deltas were never stored, with what really happened.
 struct Loop {
     users: u32,
     stages: Option<Vec<UserStage>>,
@@ -257,7 +257,7 @@ fn fire(dice: &mut Dice, plan: &Plan, tick: u32) -> (loadpilot_engine::tally::Ro
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A user that did one task more often than its weight says would not be that user.
+    /// Broken if a user performs one task more often than its weight says.
     #[test]
     fn weights_hold_for_each_user_in_every_block(
         seed: u64, user in 0..1_000_000_u32, block in 0..1_000_u64,
@@ -275,7 +275,8 @@ proptest! {
         prop_assert_eq!(workload.planned(), 0);
     }
 
-    /// A user that thinks too short offers more than it is to; a paced one catches nothing up.
+    /// Broken if a user thinks for too short a time, which offers more load than planned, or if a
+    /// paced user catches up on what it missed.
     #[test]
     fn users_rest_as_long_as_is_said(
         seed: u64, user in 0..1_000_u32, k in 0..1_000_u64, took_us in 0..20_000_000_u64,
@@ -298,7 +299,7 @@ proptest! {
         prop_assert!(begins.eq((0..1_000).map(|user| to_us * user / 1_000)));
     }
 
-    /// Planned is what was reported, tick by tick and task by task; nothing is unowned or lost.
+    /// The planned figure is the reported figure, by tick and by task; nothing is unowned or lost.
     #[test]
     fn planned_is_what_was_reported(seed: u64) {
         let game = play(seed);
@@ -360,7 +361,8 @@ proptest! {
             share > 1.0);
     }
 
-    /// An agent without a user would wait for nothing; agents alike have users alike.
+    /// Broken if an agent gets no user, and so has nothing to do, or if equal agents get unequal
+    /// numbers of users.
     #[test]
     fn every_shard_has_a_user(agents in 1..40_u32, more in 0..3_000_u32) {
         let users = agents + more;
@@ -376,7 +378,7 @@ proptest! {
     }
 }
 
-/// Users that thought alike would come in waves.
+/// Broken if users have equal think times: they would come in waves.
 #[test]
 fn what_users_think_is_drawn_evenly() {
     let mut plan = plan(&mut Dice::new(1), 10, 1);
@@ -419,8 +421,8 @@ fn every_order_of_a_small_block_is_about_as_likely() {
     assert!(even, "{orders:?}");
 }
 
-/// A generator that is busy or late makes a closed loop slower, which its rate shows; a gate that
-/// needs a schedule does not pass there even when it got past the checker.
+/// A generator that is busy or late makes a closed loop slower, which its rate shows. A gate that
+/// needs a schedule does not pass in a closed loop, even if the plan check let it through.
 #[test]
 fn a_closed_loop_is_not_judged_by_a_schedule() {
     let mut report = sound::report();

@@ -1,4 +1,4 @@
-//! Poison: a record that the product did not write is set aside, and changes nothing else.
+//! Poison: a record that the product did not write is set aside and changes nothing else.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ use crate::fold::projection::{add, balances, control, fold};
 use crate::support::history::{History, Record, encode};
 use crate::support::naive::set_aside;
 
-/// One history is enough to be poisoned.
+/// One history for all tests of this file.
 fn history() -> &'static History {
     static HISTORY: LazyLock<History> = LazyLock::new(|| History::new(5));
     &HISTORY
@@ -32,7 +32,7 @@ fn histogram(value_us: u64) -> EncodedHistogram {
     hist::encode(&one)
 }
 
-/// As many values as a histogram counts.
+/// A histogram with as many values as it can count.
 fn crowded() -> EncodedHistogram {
     let mut all = hist::latency();
     for value_us in 1..4 {
@@ -181,7 +181,7 @@ const DAMAGES: [(&str, Damage); 43] = [
     }),
 ];
 
-/// A row whose histograms hold `count` values and have the widest range that is read.
+/// A row whose histograms contain `count` values and have the widest range that a reader accepts.
 fn wide(row: &mut Value, count: u64) -> Value {
     let mut values = hist::latency();
     hist::record(&mut values, hist::HIST_US_MAX);
@@ -225,7 +225,7 @@ fn reports(payload: Vec<u8>) -> (Report, Report) {
     (clean, report(&control, &data).expect("the run is known"))
 }
 
-/// One delta that cannot be true must neither stop the fold nor move a figure.
+/// One impossible delta must neither stop the fold nor change a figure.
 #[test]
 fn every_damaged_delta_is_set_aside_by_name() {
     let history = history();
@@ -244,7 +244,7 @@ fn every_damaged_delta_is_set_aside_by_name() {
     }
 }
 
-/// The undamaged one must count, or the table above would prove nothing.
+/// The undamaged delta must count; otherwise the table above would prove nothing.
 #[test]
 fn the_same_delta_undamaged_counts() {
     let (clean, found) = reports(delta(history(), |_| {}));
@@ -252,8 +252,8 @@ fn the_same_delta_undamaged_counts() {
     assert!(found.calls.attempted > 1);
 }
 
-/// A forged delta that adds up in itself is believed row by row, so that the books must say what
-/// cannot be.
+/// A forged delta whose sums are consistent counts row by row, so that the accounting has to name
+/// the impossible figures.
 #[test]
 fn figures_that_contradict_the_plan_are_named() {
     let history = history();
@@ -280,7 +280,8 @@ fn figures_that_contradict_the_plan_are_named() {
     names(&fold(history, &history.control, &[alone]), "totals say");
 }
 
-/// A log without last words believes a delta of any number; what it adds cannot be.
+/// In a log without last words a delta of any number counts; the figures that it adds are
+/// impossible.
 #[test]
 fn more_calls_than_started_arrivals_can_make_invalidate() {
     let forged = delta(history(), |d| {
@@ -307,7 +308,7 @@ fn more_calls_than_started_arrivals_can_make_invalidate() {
     );
 }
 
-/// Totals that shrink, or are less than the rows, are named though a number is missing.
+/// Totals that shrink, or are less than the rows, are named even if a delta in between is missing.
 #[test]
 fn totals_are_compared_beyond_a_hole() {
     let history = history();
@@ -344,7 +345,7 @@ fn totals_are_compared_beyond_a_hole() {
     );
 }
 
-/// A message of a newer version or of another kind is not guessed at.
+/// The fold does not guess the meaning of a message of a newer version or of another kind.
 #[test]
 fn control_poison_is_set_aside_by_name() {
     let history = history();
@@ -377,7 +378,8 @@ fn control_poison_is_set_aside_by_name() {
     }
 }
 
-/// The log holds requests that no check has seen: the report of an invalid one shows the refusal.
+/// The log contains requests that no check has examined: the report of an invalid one shows the
+/// refusal.
 #[test]
 fn a_refused_plan_of_any_shape_has_a_report() {
     let history = history();
@@ -408,7 +410,7 @@ fn a_refused_plan_of_any_shape_has_a_report() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever bytes stand in the log, every fold of it comes to an end.
+    /// Whatever bytes the log contains, every fold of it ends.
     #[test]
     fn no_bytes_stop_a_fold(place: usize, byte: u8, cut: usize, low: bool) {
         let history = history();
@@ -432,7 +434,7 @@ proptest! {
         prop_assert_eq!(log.close().quarantined.len(), 1);
     }
 
-    /// The set of seen numbers is a set, whatever the numbers.
+    /// The set of seen numbers behaves as a set, whatever the numbers.
     #[test]
     fn seen_numbers_are_a_set(seqs in prop::collection::vec(
         prop_oneof![0..20_u64, Just(u64::MAX), Just(u64::MAX - 1)], 0..40))
@@ -450,7 +452,7 @@ proptest! {
     }
 }
 
-/// A holder that held nothing cannot have counted anything; not even its gauges are believed.
+/// A holder that held nothing cannot have counted anything; its gauges do not count either.
 #[test]
 fn who_held_nothing_is_set_aside() {
     let history = history();

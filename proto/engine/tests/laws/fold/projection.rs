@@ -1,4 +1,4 @@
-//! The fold: one report for one log, however it is read, and the books always balance.
+//! The fold: one log gives one report, however it is read, and its sums always balance.
 
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
@@ -92,7 +92,7 @@ pub(crate) fn balances(report: &Report) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
-    /// Every figure of the report is what a walk over all arrivals finds.
+    /// Every figure of the report equals the figure computed from all arrivals one by one.
     #[test]
     fn the_report_is_what_happened(seed: u64) {
         let history = History::new(seed);
@@ -120,7 +120,8 @@ proptest! {
         }
     }
 
-    /// A report that depended on how its log was delivered could not be reproduced.
+    /// Broken if a report depends on the order in which its log was delivered: it could not be
+    /// reproduced.
     #[test]
     fn the_digest_does_not_depend_on_order_or_duplication(seed: u64) {
         let history = History::new(seed);
@@ -139,7 +140,7 @@ proptest! {
         prop_assert_eq!(found.gaps.late_deltas, late, "late deltas count as late only");
     }
 
-    /// A fold that went on from a snapshot is the fold of everything.
+    /// A fold that continues from a snapshot equals the fold of everything.
     #[test]
     fn the_digest_does_not_depend_on_the_snapshot_point(seed: u64) {
         let history = History::new(seed);
@@ -170,7 +171,7 @@ proptest! {
         prop_assert_eq!(less, expected);
     }
 
-    /// While a run goes on nothing is lost yet: what was not reported waits.
+    /// While a run goes on nothing is lost yet: unreported arrivals count as waiting.
     #[test]
     fn an_unsealed_run_waits_for_what_is_missing(seed: u64) {
         let history = History::new(seed);
@@ -182,7 +183,7 @@ proptest! {
         prop_assert!(!report.verdict.passed, "no gate passes before the end");
     }
 
-    /// What is stored after the seal, readable or not, leaves the report as it is.
+    /// A record stored after the seal, readable or not, does not change the report.
     #[test]
     fn nothing_after_the_seal_changes_the_digest(seed: u64) {
         let history = History::new(seed);
@@ -198,8 +199,8 @@ proptest! {
     }
 }
 
-/// Two holders lost arrivals of two tasks in the tick of the stop, and an arrival of the one had
-/// been counted as the other's.
+/// A history in which two holders lost arrivals of two tasks in the tick of the stop, and in which
+/// an arrival of one was once counted as the other's.
 #[test]
 fn what_each_holder_lost_before_a_stop_is_all_lost() {
     let history = History::new(2_951_978_424_865_790_109);

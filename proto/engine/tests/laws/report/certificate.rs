@@ -31,7 +31,7 @@ fn found(change: impl FnOnce(&mut Report)) -> (Grade, Vec<FindingKind>) {
     )
 }
 
-/// Holds one kind of finding to what it must be after `change`; `Valid` means no finding.
+/// Checks the grade of one kind of finding after `change`; `Valid` means no finding.
 fn holds(kind: FindingKind, grade: Grade, change: impl FnOnce(&mut Report)) {
     let kinds = if grade == Grade::Valid {
         vec![]
@@ -122,7 +122,7 @@ fn generator_drops() {
             report.arrivals.dropped.insert(reason, 9_999);
         });
     }
-    // The reasons add up.
+    // The drops of all these reasons add up.
     holds(kind, Grade::Degraded, |report| {
         report.arrivals.dropped = [(DropReason::Late, 6), (DropReason::Unowned, 5)].into();
     });

@@ -1,4 +1,4 @@
-//! Comparisons: what is slower is worse, what is equal is not, and the parts are the run.
+//! Comparisons: slower is worse, equal is not, and the parts add up to the run.
 
 use loadpilot_engine::report::compare::compare;
 use loadpilot_engine::report::compare::run_parts::{parts_of_report, run_parts};
@@ -17,7 +17,7 @@ use crate::rules::dice::Dice;
 use crate::support::history::History;
 use crate::support::run_parts::completed;
 
-/// A server in figures.
+/// The figures of a simulated server.
 #[derive(Clone, Copy)]
 struct Server {
     /// Lowest and highest response time of nine tenths of the calls, in µs.
@@ -42,7 +42,7 @@ impl Server {
         Self { fast_us, ..self }
     }
 
-    /// A run of this server, in which each part has a mood of its own, as real servers have.
+    /// A run against this server. Each part has a random factor of its own, as real servers vary.
     fn run(self, seed: u64) -> RunParts {
         let dice = &mut Dice::new(seed);
         let part = |dice: &mut Dice| {
@@ -76,7 +76,7 @@ fn changed(comparison: &Comparison, figure: ComparedFigure) -> Change {
     row.expect("each figure has a row").change
 }
 
-/// Of pairs of runs, the number of which the comparison regresses.
+/// The number of pairs of runs in which the comparison finds a regression.
 fn regressions(pairs: u64, current: Server, baseline: Server, threshold_pct: f64) -> usize {
     let regressed = |seed: &u64| {
         let (ours, theirs) = (current.run(2 * seed), baseline.run(2 * seed + 1));
@@ -104,7 +104,7 @@ fn slower_is_told_from_noise() {
     );
 }
 
-/// Broken if one of many figures fails a pipeline by chance: each task has five of its own.
+/// Broken if one of many figures fails a pipeline by chance: each task has five figures of its own.
 #[test]
 fn tasks_of_few_calls_regress_seldom_by_chance() {
     let run = |seed: u64| {
@@ -130,7 +130,8 @@ fn tasks_of_few_calls_regress_seldom_by_chance() {
     assert!(failed <= 4, "{failed} of 40 equal pairs regress");
 }
 
-/// Broken if the largest of few response times is judged as a percentile, or that is not said.
+/// Broken if the largest of a few response times is judged as a percentile, or if the comparison
+/// does not mention that.
 #[test]
 fn a_percentile_of_few_requests_is_not_judged() {
     let compared = |calls_per_part| {
@@ -159,7 +160,7 @@ fn a_percentile_of_few_requests_is_not_judged() {
     assert_eq!(compared(3), ([true, false, false], of_fewer));
 }
 
-/// Broken if errors where there were none pass, since nothing is a percentage of zero.
+/// Broken if errors pass where the baseline had none, because nothing is a percentage of zero.
 #[test]
 fn errors_after_none_are_a_regression() {
     let failing = Server {
@@ -182,7 +183,7 @@ fn errors_after_none_are_a_regression() {
     );
 }
 
-/// Broken if one run is judged by itself where several show how far runs differ.
+/// Broken if the spread within one run is used where several runs show how far runs differ.
 #[test]
 fn several_runs_show_the_spread_between_runs() {
     let percents = [0, 2, 4, 6, 8, 10];
@@ -199,7 +200,7 @@ fn several_runs_show_the_spread_between_runs() {
     assert_eq!(changed(&worse, ComparedFigure::P50Ms), Change::Worse);
 }
 
-/// Broken if a task of few calls fails a pipeline by chance, or hides a run that is slower.
+/// Broken if a task with few calls fails a pipeline by chance, or hides that the run is slower.
 #[test]
 fn a_task_of_few_calls_is_not_judged_beside_a_run_of_many() {
     let rare = Server {
@@ -269,7 +270,7 @@ fn figures_that_cannot_be_trusted_are_not_judged() {
     }
 }
 
-/// Broken if a target that breaks at a lower rate passes, or runs without levels are judged.
+/// Broken if a target that fails at a lower rate passes, or if runs without levels are judged.
 #[test]
 fn a_lower_rate_that_is_held_is_a_regression() {
     let held = |held_rps: Option<f64>| RunParts {
@@ -299,7 +300,7 @@ fn a_lower_rate_that_is_held_is_a_regression() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// Broken if the parts lack a call, count one twice, or are of another time than the report.
+    /// Broken if the parts lack a call, count one twice, or cover another time than the report.
     #[test]
     fn parts_are_their_run(seed: u64) {
         let history = History::new(seed);

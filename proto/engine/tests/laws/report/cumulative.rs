@@ -53,7 +53,7 @@ fn legacy_of((control, data): (&Control, &Projection), report: &Report) -> Legac
     figures.expect("created").legacy
 }
 
-/// The values of all calls together.
+/// The values of all calls, merged.
 fn merged(totals: &Cumulative) -> Buckets {
     let mut sum = Buckets::default();
     let outcomes = totals
@@ -95,8 +95,8 @@ fn native_percentile_us(buckets: &Buckets, percent: f64) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Broken if a system of metrics has another count than the report, or a call in a bucket that
-    /// its latency is not in.
+    /// Broken if a metrics system gets another count than the report, or a call in a bucket that
+    /// does not contain its latency.
     #[test]
     fn cumulative_figures_are_those_of_the_calls(seed: u64) {
         let history = History::new(seed);
@@ -142,8 +142,8 @@ proptest! {
         prop_assert!(found.sum_us.abs_diff(exact) <= slack, "{} of {}", found.sum_us, exact);
     }
 
-    /// Broken if a percentile of the native buckets, as Prometheus reads it, is more than a bucket
-    /// and the digits of the stored histogram, 1.2 %, from the percentile of the latter.
+    /// Broken if a percentile that Prometheus reads from the native buckets is further from the
+    /// percentile of the stored histogram than one bucket plus that histogram's precision, 1.2 %.
     #[test]
     fn native_percentiles_are_within_a_bucket(
         values in prop::collection::vec(1_u64..120_000_000, 1..400),
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// Broken if planned arrivals of a run that goes on are counted by agents, or before they are due.
+/// Broken if planned arrivals of a running run are counted by agents, or before they are due.
 #[test]
 fn planned_arrivals_are_those_that_are_due() {
     let mut checked = 0;
@@ -197,8 +197,8 @@ fn planned_arrivals_are_those_that_are_due() {
     assert!(checked > 5, "{checked} runs with a schedule");
 }
 
-/// Broken if a scenario with a name for each call makes a series for each, or a counter moves from
-/// one name to another when more names come.
+/// Broken if a scenario with a new name for each call makes a series for each, or if a count moves
+/// from one name to another when more names come.
 #[test]
 fn names_are_limited_and_stay() {
     let history = History::new(7);
@@ -207,7 +207,7 @@ fn names_are_limited_and_stay() {
     data.calls.clear();
     data.anatomy.clear();
     let mut exported = Exported::default();
-    // The least of histograms: there are many.
+    // The smallest histogram, since this test needs many.
     let least = Histogram::<u64>::new(1).expect("a histogram");
     for (prefix, names, others) in [("m", 1_000, 900), ("a", 50, 950)] {
         for n in 0..names {

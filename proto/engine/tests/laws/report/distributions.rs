@@ -1,4 +1,4 @@
-//! Distributions of a slice: what happened in it, whole, by bucket, and as text for other tools.
+//! Distributions of a slice: as a whole, by bucket, and as text for other tools.
 
 use loadpilot_engine::report::slice::{
     LatencyKind, distribution_text, histogram, histogram_log, histograms, percentile_of, series,
@@ -17,7 +17,7 @@ fn exact(sorted: &[u64], percent: u64) -> u64 {
     sorted[usize::try_from(rank).expect("short") - 1]
 }
 
-/// Whether a figure is an exact value, to three digits.
+/// Whether a figure equals an exact value to three digits.
 fn is_close(figure: u64, exact: u64) -> bool {
     figure.abs_diff(exact) <= exact / 1_000 + 1
 }
@@ -25,8 +25,8 @@ fn is_close(figure: u64, exact: u64) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Broken if the distribution of any slice is not that of its calls, or its stored parts
-    /// together say anything else.
+    /// Broken if the distribution of a slice differs from that of its calls, or from the sum of its
+    /// stored parts.
     #[test]
     fn a_distribution_is_that_of_the_calls(seed: u64) {
         let history = History::new(seed);
@@ -47,8 +47,8 @@ proptest! {
         }
     }
 
-    /// Broken if a histogram log loses a call, puts one into another interval or task, or holds a
-    /// line that readers skip.
+    /// Broken if a histogram log loses a call, puts one into another interval or task, or contains
+    /// a line that readers skip.
     #[test]
     fn a_histogram_log_has_each_call_in_its_interval_and_task(seed: u64) {
         let history = History::new(seed);
@@ -84,8 +84,8 @@ proptest! {
         }
     }
 
-    /// Broken if a row of the spectrum does not hold: so many values up to this one, and no
-    /// smaller value reaches the share.
+    /// Broken if a row of the spectrum is wrong: it must count the values up to its value, and no
+    /// smaller value may reach its share.
     #[test]
     fn a_spectrum_is_that_of_the_values(
         mut values in prop::collection::vec(1_u64..60_000_000, 1..400),
@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// Broken if text of an empty distribution fails, or claims a latency.
+/// Broken if the text of an empty distribution is an error, or contains a latency.
 #[test]
 fn an_empty_distribution_has_no_rows() {
     let text = distribution_text(&hist::latency(), LatencyKind::Service);

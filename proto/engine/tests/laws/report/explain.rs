@@ -1,5 +1,5 @@
-//! Explanations of changed percentiles: the call, phase and time that were made slower are named,
-//! and the contributions add up.
+//! Explanations of changed percentiles: they name the call, phase and time that were made slower,
+//! and their contributions add up.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::support::run_parts::completed;
 const PARTS: usize = 40;
 const PART_US: u64 = 1_000_000;
 const WARM_UP_US: u64 = 3_000_000;
-/// Task, name and usual first byte of each call, in µs.
+/// Task, name and usual time to the first byte of each call, in µs.
 const CALLS: [(&str, &str, u64); 3] = [
     ("browse", "home", 4_000),
     ("browse", "search", 9_000),
@@ -32,7 +32,7 @@ const PHASES: [Phase; 5] = [
     Phase::LastByte,
 ];
 
-/// What is slower than usual.
+/// The part of a run that is slower than usual.
 #[derive(Clone)]
 struct Slowed {
     call: usize,
@@ -42,7 +42,7 @@ struct Slowed {
     parts: Range<usize>,
 }
 
-/// Two fifths of the requests of one call, all the time.
+/// 40 % of the requests of one call are slower, in all parts.
 const SLOWER: Slowed = Slowed {
     call: 1,
     phase: Phase::FirstByte,
@@ -51,7 +51,7 @@ const SLOWER: Slowed = Slowed {
     parts: 0..PARTS,
 };
 
-/// A run with every request known.
+/// A run of which every request is known.
 struct Known {
     parts: RunParts,
     /// Call and response time of each request, in µs.
@@ -161,8 +161,8 @@ fn percentile_us(requests: &[(usize, u64)], percent: u64) -> u64 {
     all[(all.len() * usize::try_from(percent).expect("small")).div_ceil(100) - 1]
 }
 
-/// Broken if another call, phase or time is named than the one that was made slower, in either
-/// direction, or if contributions are lost.
+/// Broken if an explanation names another call, phase or time than the one that was made slower, in
+/// either direction, or if contributions are lost.
 #[test]
 fn what_was_made_slower_is_named() {
     let mut wrong = Vec::new();
@@ -181,7 +181,7 @@ fn what_was_made_slower_is_named() {
         let slow = run(2_000 + seed, Some(&slowed), [100, 80, 60]);
         for (current, baseline) in [(&slow, &usual), (&usual, &slow)] {
             let found = compared(current, baseline);
-            // Where few parts are slow, p95 may differ by chance.
+            // If only a few parts are slow, p95 may differ by chance.
             let is_tail = |one: &&Explanation| one.figure.percent() >= Some(95.0);
             let explained = found.explained.iter().find(is_tail);
             let explained = explained.expect("p95 or p99 differs");
@@ -194,7 +194,8 @@ fn what_was_made_slower_is_named() {
                     "seed {seed}: {task}/{name} {phase:?}, named {named:?}"
                 ));
             }
-            // The parts of the current run say when; a run that got better did so all the time.
+            // The parts of the current run show the time of the change; an improvement has no such
+            // time.
             let expected = (std::ptr::eq(current, &raw const slow) && !whole).then_some([
                 WARM_UP_US + start as u64 * PART_US,
                 WARM_UP_US + PARTS as u64 * PART_US,
@@ -220,7 +221,7 @@ fn what_was_made_slower_is_named() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Broken if the share of requests is another than counting them gives.
+/// Broken if the share of requests differs from a count of them.
 #[test]
 fn the_share_of_requests_is_counted() {
     let (usual, slow) = (run(1, None, [100; 3]), run(2, Some(&SLOWER), [100; 3]));
@@ -233,7 +234,8 @@ fn the_share_of_requests_is_counted() {
                 .iter()
                 .position(|(_, name, _)| *name == call.call)
                 .expect("ours");
-            // Buckets are a thousandth wide: requests beyond the one of the percentile.
+            // Buckets are a thousandth wide: this counts requests above the bucket of the
+            // percentile.
             let beyond = |requests: &[(usize, u64)]| {
                 let beyond = requests
                     .iter()
@@ -255,7 +257,8 @@ fn the_share_of_requests_is_counted() {
     );
 }
 
-/// Broken if a call that is only more frequent is called slower, or one of a single run is lost.
+/// Broken if a call that is only more frequent is called slower, or if a call that only one run has
+/// is lost.
 #[test]
 fn another_mix_is_no_slower_call() {
     let (usual, other) = (run(1, None, [200, 50, 50]), run(2, None, [50, 50, 200]));

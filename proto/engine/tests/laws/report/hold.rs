@@ -1,4 +1,4 @@
-//! What a run that holds gates measures of its rate, from its log.
+//! What the log of a run that holds gates says about its rate.
 
 use loadpilot_engine::report::what_if::next_change;
 use loadpilot_events::log::ctl::Decision;
@@ -13,7 +13,7 @@ use crate::report::slices::{Whole, parsed};
 use crate::rules::plans;
 use crate::support::history::{History, Record, encode};
 
-/// How far the runs of these laws have come.
+/// Time of the run at which these tests judge it.
 const REACHED_US: u64 = 8 * SECOND_US;
 
 fn gate(metric: Metric, limit: f64) -> Threshold {
@@ -26,7 +26,7 @@ fn gate(metric: Metric, limit: f64) -> Threshold {
     }
 }
 
-/// The history of a run with a constant rate, without its end.
+/// The history of a running run with a constant rate.
 fn going(seed: u64, hold: Vec<Threshold>) -> History {
     let rate = Rate::per_second(40);
     let piece = Piece {
@@ -72,13 +72,13 @@ fn decided(history: &mut History, decision: &Decision) {
     });
 }
 
-/// What the next change of the rate is based on.
+/// The window of figures that the next change of the rate is based on.
 fn measured(history: &History) -> Option<HoldWindow> {
     let whole = Whole::of(history, &history.data);
     next_change(whole.run()).map(|(_, window)| window)
 }
 
-/// Seeds of runs that are judged up to the same tick: no holder was silent in the last one.
+/// Seeds of runs that can be judged up to [`REACHED_US`]: no holder was silent in the last tick.
 fn seeds(hold: &[Threshold]) -> impl Iterator<Item = u64> {
     (1..).filter(|seed| {
         let window = measured(&going(*seed, hold.to_vec()));
@@ -86,7 +86,7 @@ fn seeds(hold: &[Threshold]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Broken if a target that rejects requests, and fast, passes at any rate, or a gate for errors is
+/// Broken if a target that rejects requests quickly passes at any rate, or if a gate on errors is
 /// overruled.
 #[test]
 fn errors_fail_a_rate_unless_a_gate_for_them_is_held() {
@@ -102,7 +102,7 @@ fn errors_fail_a_rate_unless_a_gate_for_them_is_held() {
     }
 }
 
-/// Broken if arrivals that a pause dropped fail the rate.
+/// Broken if arrivals that a pause dropped make the rate fail.
 #[test]
 fn a_pause_is_in_no_measurement() {
     let hold = [gate(Metric::P50Ms, 1.0)];

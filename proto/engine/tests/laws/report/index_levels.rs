@@ -1,4 +1,4 @@
-//! Long runs: a stretch of any length, read from packed blocks, is all that was due in it.
+//! Long runs: a time range of any length, read from packed blocks, contains all that was due in it.
 
 use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::fold::delta_record::DeltaRecord;
@@ -30,7 +30,7 @@ use crate::rules::dice::Dice;
 use crate::rules::plans;
 use crate::support::history::encode;
 
-/// Ticks of the run: more than two of the longest blocks.
+/// Number of ticks of the run: more than two of the longest blocks.
 const TICKS: u64 = 10_000;
 const TICK_US: u64 = 1_000_000;
 /// The last ticks of blocks of 16, 256 and 4,096.
@@ -94,7 +94,7 @@ fn log(plan: &Plan) -> ControlLog {
 
 fn ended(dice: &mut Dice) -> Ended {
     Ended {
-        // Some ticks have many calls, at the edges of blocks of each level; most have none.
+        // Some ticks, at the edges of blocks of each level, have many calls; most have none.
         tick: dice.one_of(&EDGES) + dice.pick(0..3) as u32,
         outcome: dice.one_of(&[Outcome::Ok, Outcome::Http5xx, Outcome::Timeout]),
         response_us: dice.pick(1..1 << 22),
@@ -137,7 +137,7 @@ fn recorded<'a>(calls: impl Iterator<Item = &'a Ended>) -> Hist {
     all
 }
 
-/// A gate of tokens after a warm-up.
+/// A gate on the first token after a warm-up.
 fn token_gate(warm_up_us: u64) -> WhatIf {
     let gate = Threshold {
         metric: Metric::P95FirstTokenMs,
@@ -156,8 +156,8 @@ fn token_gate(warm_up_us: u64) -> WhatIf {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Broken if a block of many ticks holds something else than those ticks, or is not made anew
-    /// when one of them has changed.
+    /// Broken if a block of many ticks differs from the sum of those ticks, or is not rebuilt when
+    /// one of them has changed.
     #[test]
     fn packed_blocks_hold_what_their_ticks_hold(seed: u64) {
         let dice = &mut Dice::new(seed);
@@ -183,7 +183,7 @@ proptest! {
             let slice = Slice {
                 from_us: Some(from * TICK_US),
                 to_us: Some(to * TICK_US),
-                // Longer than blocks of each level, so that they are looked at.
+                // Buckets longer than blocks of each level, so that the blocks are used.
                 bucket_us: Some(dice.one_of(&[40, 300, 700, 5_000]) * TICK_US),
                 ..Slice::default()
             };
@@ -204,7 +204,7 @@ proptest! {
                 prop_assert_eq!(in_band, count);
             }
         }
-        // The plan has no such gate: phases are packed by tick, too.
+        // The plan has no such gate, so that phases are packed by tick as well.
         let from = dice.pick(0..TICKS);
         let mut tokens = hist::anatomy();
         let measured = calls.iter().filter(|call| u64::from(call.tick) >= from);
@@ -224,7 +224,8 @@ proptest! {
         prop_assert_eq!(report(&control, &restored).expect("it was created"), whole);
     }
 
-    /// Broken if our buckets are not those of the library: percentiles would be read elsewhere.
+    /// Broken if our buckets differ from those of the library: percentiles would be read at other
+    /// values.
     #[test]
     fn buckets_are_those_of_hdr_histogram(values in prop::collection::vec(1_u64..1 << 41, 1..50)) {
         for (grain, mut hist) in [
@@ -247,7 +248,7 @@ proptest! {
         }
     }
 
-    /// Broken if adding packed counts is not adding histograms.
+    /// Broken if adding packed counts gives another result than adding histograms.
     #[test]
     fn packed_counts_add_up(
         ours in prop::collection::vec(1_u64..1 << 30, 0..40),

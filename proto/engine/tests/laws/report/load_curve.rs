@@ -1,4 +1,4 @@
-//! The load curve: a level has the calls that were due in it, and the knee follows its rule.
+//! The load curve: a level contains the calls that were due in it, and the knee follows its rule.
 
 use loadpilot_engine::report::figures::load_curve::{exceeded, knee, knee_point, levels};
 use loadpilot_events::answers::report::{Knee, LevelLatency, LevelLimit, LoadLevel, NoKnee};
@@ -53,7 +53,7 @@ fn nearest_rank(sorted: &[u64], percent: u64) -> u64 {
     sorted[usize::try_from(rank).expect("short") - 1]
 }
 
-/// Whether percentiles are those of these values, to three digits.
+/// Whether percentiles equal those of these values, to three digits.
 fn is_of(found: Option<LevelLatency>, mut values: Vec<u64>) -> bool {
     values.sort_unstable();
     let Some(found) = found else {
@@ -153,7 +153,7 @@ fn level(rate: u64, pct: u64, p99_us: u64, errors: u64) -> LoadLevel {
     }
 }
 
-/// Broken if a limit moves, or a level exactly at one does not hold.
+/// Broken if a limit changes, or if a level exactly at a limit does not hold.
 #[test]
 fn a_level_at_its_limits_holds() {
     let lowest = level(10, 100, 5_000, 0);
@@ -177,7 +177,7 @@ fn a_level_at_its_limits_holds() {
     assert_eq!(judge(silent), [LevelLimit::Latency], "nothing finished");
 }
 
-/// Broken if the knee depends on the order of the levels, or is given where there is none.
+/// Broken if the knee depends on the order of the levels, or is reported where there is none.
 #[test]
 fn the_knee_is_below_the_lowest_level_that_broke() {
     let at = |rates: &[(u64, bool)]| {
@@ -197,7 +197,7 @@ fn the_knee_is_below_the_lowest_level_that_broke() {
         found(1, 2)
     );
     assert_eq!(at(&[(4, broke), (2, held), (1, held)]), found(1, 0));
-    // Of two levels of one rate, one broke.
+    // Of two levels with the same rate, one failed.
     let twice = [(1, held), (2, held), (3, held), (3, broke)];
     assert_eq!(at(&twice), found(1, 3));
     assert_eq!(at(&[(1, held), (2, held), (3, held)]), Err(NoKnee::AllHeld));
@@ -228,7 +228,7 @@ fn a_level_is_a_time_of_one_rate() {
     assert_eq!(spans, [(10, 60), (100, 150)]);
 }
 
-/// Broken if the digests of runs that were sealed before there was a curve change.
+/// Broken if the digests change of runs that were sealed by versions without a load curve.
 #[test]
 fn the_digest_leaves_the_curve_out() {
     let history = History::of(3, steps);

@@ -1,4 +1,4 @@
-//! Overcommit: each agent whose share exceeds its offer is named, and no other.
+//! Overcommit: the warning names each agent whose share exceeds its offer, and no other.
 
 use loadpilot_engine::control::decide::{Observations, Policy, decide};
 use loadpilot_engine::control::overcommit::overcommit_warnings;
@@ -40,7 +40,7 @@ fn offered(peak_rps: u64, users: Option<u32>, offers: &[u64]) -> RunState {
     state
 }
 
-/// The shards of a run, one after the other to each.
+/// The shards of a run, dealt to the agents in turn.
 fn dealt(agents: u64) -> Vec<Holding> {
     let shards = |number: u64| (0..256).filter(move |shard| u64::from(*shard) % agents == number);
     let holding = |number| Holding {
@@ -51,7 +51,8 @@ fn dealt(agents: u64) -> Vec<Holding> {
 }
 
 proptest! {
-    /// Broken if an overcommitted agent is not named, or another one is.
+    /// Broken if an overcommitted agent is not named, or an agent that is not overcommitted is
+    /// named.
     #[test]
     fn exactly_those_are_named_whose_share_is_above_their_offer(
         peak_rps in 1_u64..5_000,
@@ -63,7 +64,7 @@ proptest! {
         let mut expected = 0;
         for (holding, offer) in holdings.iter().zip(&offers) {
             let share_rps = peak_rps as f64 * holding.shards.len() as f64 / 256.0;
-            // In millionths, rounded down: too close to be seen in a float.
+            // Computed in millionths, rounded down: the difference is too small for a float.
             if share_rps > *offer as f64 {
                 let start = format!("warning: {} is asked for up to ", holding.holder.agent);
                 prop_assert!(warnings[expected].starts_with(&start), "{warnings:?}");
@@ -76,8 +77,8 @@ proptest! {
     }
 }
 
-/// Broken if a closed loop, which has no rate, causes a warning, or an agent that joined later and
-/// has no offer.
+/// Broken if a closed loop, which has no rate, or an agent that joined later and has no offer
+/// causes a warning.
 #[test]
 fn without_a_rate_or_an_offer_there_is_nothing_to_compare() {
     let holdings = dealt(1);

@@ -1,4 +1,4 @@
-//! A run that goes on is judged by the ticks that its deltas cover, whenever its agents close them.
+//! A running run is judged by the ticks that its deltas cover, whenever its agents close them.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::support::history::{History, Map, Record, encode};
 /// Minimum number of ticks by which a silent holder is behind.
 const SILENT: u64 = 4;
 
-/// A run that goes on, of which each holder reports every arrival, until it falls silent.
+/// A running run of which each holder reports every arrival, until the holder falls silent.
 struct Going {
     history: History,
     map: Map,
@@ -73,8 +73,8 @@ impl Going {
             .clone()
     }
 
-    /// The deltas of all holders, and when their windows ended, if arrivals last as long as
-    /// `lasts_us` says: an arrival is reported when it has ended.
+    /// The deltas of all holders, and when their windows ended. An arrival `n` lasts for
+    /// `lasts_us(n)` and is reported when it has ended.
     fn deltas(&self, lasts_us: impl Fn(u64) -> u64) -> Vec<(u64, Record)> {
         let mut records = Vec::new();
         for (holder, ends) in &self.windows {
@@ -175,7 +175,7 @@ fn parsed(record: &Record) -> DeltaRecord {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// Broken if arrivals count as not started that an agent has had no time to report, or if those
+    /// Broken if arrivals that an agent has had no time to report count as not started, or if those
     /// of a silent agent do not.
     #[test]
     fn what_is_not_reported_yet_is_not_missing(seed: u64) {
@@ -193,7 +193,7 @@ proptest! {
         }
     }
 
-    /// Broken if rows of a tick are handed out as complete while an arrival of it is open on an
+    /// Broken if rows of a tick are returned as complete while an arrival of the tick is open on an
     /// agent that reports, or if a tick is never complete.
     #[test]
     fn a_settled_tick_has_no_open_arrival(seed: u64) {

@@ -1,4 +1,5 @@
-//! Calls one by one: what was put in comes out, within its limits, and agrees with the counts.
+//! Calls one by one: decoding gives what was encoded, within its limits, and agrees with the
+//! counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +62,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
     })
 }
 
-/// What an agent that shares a steady load tells, in the order of its ends.
+/// The calls that an agent with a share of a steady load reports, in the order of their ends.
 fn usual(calls: u64) -> Vec<Sample> {
     let mut dice = Dice::new(calls);
     let call = |n: u64| {
@@ -124,7 +125,8 @@ fn written(history: &History, table: &SampleTable, mut form: SampleText) -> (Str
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// A column that lost a value, or read into the next one, would tell of other calls.
+    /// Broken if a column loses a value, or if one is read into the next: the decoded calls would
+    /// be others.
     #[test]
     fn calls_come_back(
         some in prop::collection::vec(any_sample(), 0..80), times in 1_usize..40,
@@ -137,7 +139,7 @@ proptest! {
         prop_assert_eq!(back.collect::<Vec<_>>(), samples);
     }
 
-    /// A log may hold anything: it is read or refused, never a crash, never more than the limit.
+    /// A log may contain any bytes: they are read or refused, without a crash and within the limit.
     #[test]
     fn foreign_text_is_refused(noise in "[A-Za-z0-9+/]{0,40}", at in 0_usize..200, with: u8) {
         if let Ok(calls) = decode(&EncodedSamples(noise)) {
@@ -152,7 +154,7 @@ proptest! {
         }
     }
 
-    /// The table has each call of the report once, whether deltas were lost, came twice, or
+    /// The table contains each call of the report once, even if deltas were lost, came twice, or
     /// contain excess arrivals.
     #[test]
     fn the_table_agrees_with_the_report(seed: u64) {
@@ -175,8 +177,8 @@ proptest! {
         prop_assert_eq!(calls.len() as u64, report.calls.attempted);
     }
 
-    /// Broken if vegeta gets other calls than the report counts, or draws those of a task in
-    /// another order than they were due, or never, since a number is missing.
+    /// Broken if vegeta gets other calls than the report counts, or plots the calls of a task in
+    /// another order than they were due, or not at all because a number is missing.
     #[test]
     fn calls_of_a_task_are_numbered_as_they_were_due(seed: u64) {
         let history = History::new(seed);
@@ -200,7 +202,8 @@ proptest! {
         }
     }
 
-    /// Broken if a part of the calls has one that is not in it, or lacks one that is.
+    /// Broken if a part of the calls contains a call that does not belong to it, or lacks one that
+    /// does.
     #[test]
     fn a_part_of_the_calls_is_by_time_and_task(seed: u64) {
         let history = History::new(seed);
@@ -233,7 +236,7 @@ proptest! {
         prop_assert_eq!(rows(&part), wanted.collect::<Vec<_>>());
     }
 
-    /// The sampled calls depend on plan and seed only, and are as many as the plan's share says.
+    /// The sampled calls depend only on plan and seed, and their number follows the plan's share.
     #[test]
     fn a_share_is_drawn_from_the_seed(seed in 0_u64..1 << 53, share_ppm in 1_u32..=1_000_000) {
         let mut plan = plans::plan(&mut Dice::new(seed));
@@ -251,7 +254,7 @@ proptest! {
     }
 }
 
-/// Broken if a spreadsheet takes the name of a task for a formula, and runs it.
+/// Broken if a spreadsheet takes the name of a task for a formula and executes it.
 #[test]
 fn names_are_no_formulas() {
     let mut history = History::new(3);
@@ -328,7 +331,7 @@ fn many_calls_are_split_and_too_many_are_counted() {
     assert_eq!(dropped, 7);
 }
 
-/// The log has to hold them all: what a call costs there is a promise of the handbook.
+/// The log has to store all calls: the handbook states what one call costs there.
 #[test]
 fn a_usual_call_costs_some_ten_bytes() {
     let calls = usual(1_000);

@@ -1,4 +1,5 @@
-//! The index: any part of a run is what the fold of that part finds, and all of it is the report.
+//! The index: the answer for any part of a run equals a fold of that part, and the answer for all
+//! of it equals the report.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ use crate::rules::dice::Dice;
 use crate::support::history::{Act, Deed, History, Record};
 use crate::support::naive::stored;
 
-/// A fold and its index, as a cache writes and reads them.
+/// A fold and its index, written and read as by a cache.
 pub(crate) fn restored(data: &Projection, index: &Index) -> (Projection, Index) {
     let bytes = postcard::to_stdvec(data).expect("it has a form");
     let data = postcard::from_bytes(&bytes).expect("it was just written");
@@ -38,7 +39,7 @@ pub(crate) fn restored(data: &Projection, index: &Index) -> (Projection, Index) 
     (data, read)
 }
 
-/// A run that was read whole.
+/// A run that was read as a whole.
 pub(crate) struct Whole {
     pub(crate) control: Control,
     pub(crate) data: Projection,
@@ -110,7 +111,7 @@ pub(crate) fn slice(history: &History, dice: &mut Dice) -> Slice {
     }
 }
 
-/// Whether a slice is about a deed that counts, as the history itself knows it.
+/// Whether the slice contains a deed that counts, computed from the history alone.
 fn is_in(history: &History, slice: &Slice, deed: &Deed) -> bool {
     let due_us = u64::from(deed.tick) * history.plan.tick_us;
     let name = &history.plan.tasks[usize::from(deed.task)].name;
@@ -123,7 +124,7 @@ fn is_in(history: &History, slice: &Slice, deed: &Deed) -> bool {
         && !deed.excess
 }
 
-/// Response times of finished calls of a slice, sorted, and how all of its calls ended.
+/// Response times of the finished calls of a slice, sorted, and the outcomes of all of its calls.
 pub(crate) fn really(history: &History, slice: &Slice) -> (Vec<u64>, BTreeMap<Outcome, u64>, u64) {
     let (mut responses, mut outcomes, mut started) = (Vec::new(), BTreeMap::new(), 0);
     for deed in history
@@ -151,7 +152,7 @@ pub(crate) fn really(history: &History, slice: &Slice) -> (Vec<u64>, BTreeMap<Ou
     (responses, outcomes, started)
 }
 
-/// How the last call ended, of each arrival of a slice whose task raised. A slice that selects
+/// The outcome of the last call of each arrival of a slice whose task raised. A slice that selects
 /// outcomes has none of them.
 fn raised(history: &History, slice: &Slice) -> Vec<LastCall> {
     let deeds = history.deeds.iter();
@@ -168,7 +169,7 @@ fn raised(history: &History, slice: &Slice) -> Vec<LastCall> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
-    /// Broken if a slice holds anything else than what really happened in it, call by call.
+    /// Broken if a slice differs from what really happened in it, call by call.
     #[test]
     fn a_slice_is_what_happened_in_it(seed: u64) {
         let history = History::new(seed);
@@ -198,7 +199,7 @@ proptest! {
         }
     }
 
-    /// Broken if all of a run were anything else than its report, figure by figure.
+    /// Broken if the slice of the whole run differs from its report in any figure.
     #[test]
     fn the_slice_of_everything_is_the_report(seed: u64) {
         let history = History::new(seed);
@@ -231,7 +232,7 @@ proptest! {
         }
     }
 
-    /// Broken if cutting a slice in pieces loses or doubles anything.
+    /// Broken if cutting a slice into pieces loses or doubles anything.
     #[test]
     fn the_parts_of_a_slice_add_up(seed: u64) {
         let history = History::new(seed);
@@ -277,7 +278,8 @@ proptest! {
         prop_assert_eq!(sum(|agent| &agent.finished), timed);
     }
 
-    /// Broken if an answer depends on the order of deltas, on repeats, or on when it was packed.
+    /// Broken if an answer depends on the order of deltas, on repeated deltas, or on when the index
+    /// was packed.
     #[test]
     fn answers_do_not_depend_on_how_the_log_was_read(seed: u64) {
         let history = History::new(seed);
@@ -296,8 +298,8 @@ proptest! {
         prop_assert_eq!(errors(found.run(), &slice), errors(expected.run(), &slice));
     }
 
-    /// Broken if a run as of its end were another one than the run, or as of an instant had what
-    /// was reported later, or lacked what was reported before.
+    /// Broken if a run as of its end differs from the run, or if a run as of an instant contains
+    /// what was reported later or lacks what was reported before.
     #[test]
     fn as_of_the_end_is_all_of_it(seed: u64) {
         let history = History::new(seed);
@@ -345,7 +347,8 @@ pub(crate) fn parsed(seq: u64, payload: &[u8]) -> DeltaRecord {
     DeltaRecord::parse(agent, "delta".to_owned(), seq, payload)
 }
 
-/// Broken if a decision counted before it was made, or a delta that came after the seal before it.
+/// Broken if a decision counts as of an instant before it was made, or if a delta that came after
+/// the seal counts as of an instant before the seal.
 #[test]
 fn as_of_an_instant_is_what_had_been_decided() {
     let history = History::new(3);
@@ -382,7 +385,7 @@ fn as_of_an_instant_is_what_had_been_decided() {
     }
 }
 
-/// Broken if something that no run has were answered with zeroes, or a time were rounded.
+/// Broken if a slice of something that no run has is answered with zeroes, or if a time is rounded.
 #[test]
 fn what_a_slice_cannot_mean_is_refused() {
     let history = History::new(1);
@@ -414,7 +417,7 @@ fn what_a_slice_cannot_mean_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Broken if a fold that is stored half-way, and continues from there, differs from the fold of
+    /// Broken if a fold that is stored half-way and continues from there differs from the fold of
     /// the whole log.
     #[test]
     fn a_stored_fold_continues_where_it_ended(seed: u64) {

@@ -1,4 +1,4 @@
-//! The report of a part of a run is what the history did in that part, and parts add up.
+//! The report of a time range contains what the history did in that range, and ranges add up.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::report::slices::{Whole, really};
 use crate::rules::dice::Dice;
 use crate::support::history::History;
 
-/// A range of ticks as times, and its report.
+/// A range of ticks as times, and the report of it.
 fn part(history: &History, whole: &Whole, ticks: Range<u32>) -> Report {
     let us = |tick: u32| Some(u64::from(tick) * history.plan.tick_us);
     report_of(whole.run(), us(ticks.start), us(ticks.end)).expect("a range of the run")
@@ -123,7 +123,7 @@ proptest! {
     }
 }
 
-/// Broken if a range that means nothing is answered.
+/// Broken if a range without a meaning gets an answer.
 #[test]
 fn a_range_outside_of_the_run_is_refused() {
     let history = History::new(1);

@@ -1,4 +1,4 @@
-//! Gates: the limit itself passes, and what was not measured never does.
+//! Gates: a figure at the limit passes, and a figure that was not measured never does.
 
 use loadpilot_engine::report::verdict::{passes, verdict};
 use loadpilot_events::answers::report::{Checks, Ladder, Report, RunState, StreamReport, Verdict};
@@ -40,7 +40,7 @@ fn checks(passed: u64, failed: u64) -> Checks {
     Checks { passed, failed }
 }
 
-/// A report in which every metric has a value of its own.
+/// A report in which every metric has a different value.
 fn measured() -> Report {
     let mut report = sound::report();
     report.error_rate_pct = Some(2.0);
@@ -77,8 +77,8 @@ fn raises(after_ok: u64, after_failed: u64, without_call: u64) -> TaskRaises {
     }
 }
 
-/// Broken if a task that raised passes without a gate that allows it, whatever its calls did; or if
-/// an older log is judged so.
+/// Broken if a run with a task that raised passes without a gate that allows it, whatever the
+/// task's calls did, or if an older log is judged by this rule.
 #[test]
 fn a_task_that_raised_passes_by_a_gate_only() {
     for counts in [raises(1, 0, 0), raises(0, 1, 0), raises(0, 0, 1)] {
@@ -104,7 +104,7 @@ fn a_task_that_raised_passes_by_a_gate_only() {
     }
 }
 
-/// Broken if a run that started less than 95 % of its plan passes without a gate for that.
+/// Broken if a run that started less than 95 % of its plan passes without a gate on the shortfall.
 #[test]
 fn a_shortfall_passes_by_a_gate_only() {
     let judged = |shortfall_pct: f64, users, rules| {
@@ -128,7 +128,8 @@ fn a_shortfall_passes_by_a_gate_only() {
     assert!(judged(86.0, None, Rules::V1).0.passed, "a log of before");
 }
 
-/// Broken if the target is blamed for a run that did not start, or an older log loses the reason.
+/// Broken if the verdict blames the target for a run that did not start, or if an older log loses
+/// the reason.
 #[test]
 fn a_run_that_started_nothing_says_nothing_of_the_target() {
     let reasons = |rules| {
@@ -145,8 +146,8 @@ fn a_run_that_started_nothing_says_nothing_of_the_target() {
     assert!(reasons(Rules::V2)[2].contains("the target accepts no more"));
 }
 
-/// Broken if a target is blamed for arrivals that the load generator could not start, or the other
-/// way round.
+/// Broken if the verdict blames the target for arrivals that the load generator could not start, or
+/// the other way round.
 #[test]
 fn a_shortfall_names_who_caused_it() {
     let reason = |reason: DropReason, in_flight: Option<u32>| {
@@ -191,7 +192,8 @@ const VALUES: [(Metric, f64, f64); 21] = [
     (Metric::Checks, 75.0, 40.0),
 ];
 
-/// A metric that read its neighbour's figure, or the wrong direction, would pass the wrong runs.
+/// Broken if a metric reads another metric's figure, or compares in the wrong direction: the wrong
+/// runs would pass.
 #[test]
 fn each_metric_passes_at_its_limit_and_fails_beyond() {
     let report = measured();
@@ -226,7 +228,7 @@ fn each_metric_passes_at_its_limit_and_fails_beyond() {
     }
 }
 
-/// Nothing that is not a number passes, in either direction.
+/// A value that is not a number never passes, in either direction.
 #[test]
 fn no_number_passes_no_gate() {
     for operator in [Operator::AtMost, Operator::AtLeast] {
@@ -255,7 +257,7 @@ fn no_number_passes_no_gate() {
     }
 }
 
-/// A run in which nothing was measured is red for every metric, and without any gate too.
+/// A run in which nothing was measured fails for every metric, and also without any gate.
 #[test]
 fn what_was_not_measured_does_not_pass() {
     let mut report = measured();
@@ -331,7 +333,7 @@ fn a_stop_is_no_drop() {
     assert!(!judge(&report, Metric::DroppedRate, None, 0.0).passed);
 }
 
-/// A run that broke off, or of which too much is unknown, is no pass, however good its figures.
+/// A run that broke off, or of which too much is unknown, does not pass, however good its figures.
 #[test]
 fn missing_coverage_never_passes() {
     let none = plan(Vec::new());
@@ -366,8 +368,8 @@ fn missing_coverage_never_passes() {
     );
 }
 
-/// How quickly calls were refused is no latency of a server: such a gate is not measured, for the
-/// run and for each task by itself.
+/// The latency of refused connections is no latency of a server: such a gate is not measured, for
+/// the run and for each task.
 #[test]
 fn latency_of_calls_that_reached_no_server_is_not_measured() {
     let mut report = measured();
@@ -392,7 +394,7 @@ fn latency_of_calls_that_reached_no_server_is_not_measured() {
     assert!(!judge(&report, Metric::P99Ms, Some(&name), 1e9).passed);
 }
 
-/// A run that was stopped since nothing answered says the cause first.
+/// The first reason of a run that was stopped because nothing answered is the cause.
 #[test]
 fn a_run_that_nothing_answered_fails_with_the_cause() {
     let mut report = measured();
@@ -408,7 +410,7 @@ fn a_run_that_nothing_answered_fails_with_the_cause() {
     assert_eq!(verdict.reasons, [expected]);
 }
 
-/// The gate may hold again in what finished after the request to stop.
+/// The calls that finished after the request to stop may make the gate hold again.
 #[test]
 fn a_run_that_a_gate_stopped_fails_though_its_gates_hold() {
     let mut report = measured();

@@ -1,5 +1,5 @@
-//! Two targets at the same time: a difference of 5 % shows through a machine that drifts, equal
-//! targets are equal, and two runs one after the other tell neither.
+//! Two targets at the same time: a difference of 5 % is found on a machine that drifts, and equal
+//! targets are found equal. Two runs one after the other show neither.
 
 use loadpilot_engine::report::compare::versus::{PairedParts, differences, versus};
 use loadpilot_engine::report::{compare, report};
@@ -18,8 +18,8 @@ const TICKS: u64 = 30;
 /// Number of requests to each target in a tick.
 const REQUESTS: u64 = 100;
 
-/// A machine that becomes slower or faster by 10 % over a run, with a mood in each tick; and so on
-/// in the next run.
+/// A machine that becomes slower or faster by 10 % over a run, with a random factor in each tick.
+/// The next run continues from there.
 #[derive(Clone, Copy)]
 struct Machine {
     seed: u64,
@@ -33,20 +33,21 @@ impl Machine {
         Self { seed, drift_pct }
     }
 
-    /// How much slower it is in a tick, counted on through all runs.
+    /// Factor by which the machine is slower in a tick, counted through all runs.
     fn pace(self, tick: u64) -> f64 {
         let drift = self.drift_pct / 100.0 * tick as f64 / TICKS as f64;
         let mood = Dice::new(self.seed << 20 | tick).pick(0..400) as f64 / 10_000.0;
         1.0 + drift + mood
     }
 
-    /// A target on it, `slower_pct` slower than others, in the run from tick `first` on.
+    /// A target on this machine, `slower_pct` slower than others, in the run that begins with tick
+    /// `first`.
     fn target(self, slower_pct: f64, first: u64, dice: &mut Dice) -> GroupParts {
         let part = |tick: u64| {
             let mut response = hist::latency();
             let factor = self.pace(tick) * (1.0 + slower_pct / 100.0);
             for _ in 0..REQUESTS {
-                // The sum of three: most are near the middle, as in real servers.
+                // The sum of three values: most are near the middle, as with real servers.
                 let us: u64 = (0..3).map(|_| dice.pick(3_000..11_000)).sum();
                 let slow = if dice.chance(3) { 2.5 } else { 1.0 };
                 hist::record(&mut response, (us as f64 * factor * slow) as u64);
@@ -102,13 +103,13 @@ fn of(figure: VersusFigure, found: &[SideDifference]) -> &SideDifference {
     rows.find(|row| row.figure == figure).expect("a row")
 }
 
-/// Whether an interval in percent says that there is a difference of about 5 %.
+/// Whether an interval in percent shows a difference of about 5 %.
 fn finds_five([least, most]: [f64; 2]) -> bool {
     least > 0.0 && least <= 5.0 && (5.0..10.0).contains(&most)
 }
 
-/// Broken if a machine that drifts by 10 % hides a difference of 5 % from targets under the same
-/// load at the same time: of 40 seeds 39 have to find it. Of two separate runs at most 10 may.
+/// Broken if a machine that drifts by 10 % hides a difference of 5 % between targets under the same
+/// load at the same time: 39 of 40 seeds have to find it. Of two separate runs at most 10 may.
 #[test]
 fn twins_find_what_separate_runs_miss() {
     let (mut twins, mut separate) = (0, 0);
@@ -124,7 +125,7 @@ fn twins_find_what_separate_runs_miss() {
     assert!(separate <= 10, "separate runs find it in {separate} of 40");
 }
 
-/// Broken if equal targets are called different in any figure, in more than one of 20 seeds.
+/// Broken if equal targets are called different in any figure for more than one of 20 seeds.
 #[test]
 fn equal_targets_are_equal() {
     let equal = |seed: &u64| {
@@ -139,7 +140,7 @@ fn equal_targets_are_equal() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Broken if the sides are confused: exchanged, the differences have the other sign.
+    /// Broken if the sides are confused: exchanging them must change the sign of the differences.
     #[test]
     fn exchanged_targets_have_opposite_differences(seed: u64, slower in 0..20_u8) {
         let machine = Machine { seed: seed >> 24, drift_pct: 10.0 };
@@ -156,7 +157,7 @@ proptest! {
             prop_assert_eq!(one.difference, other.difference.map(|by| 0.0 - by));
             let [least, most] = one.interval.expect("enough parts");
             let [other_least, other_most] = other.interval.expect("enough parts");
-            // Both ends are ranks, of which each may be rounded the other way.
+            // Both ends are ranks, and each may be rounded in the other direction.
             prop_assert!(least <= most && other_least <= other_most);
         }
     }
@@ -174,8 +175,8 @@ proptest! {
         prop_assert_eq!(differences(None, &paired(&target, &target), true, 0.0), found);
     }
 
-    /// Broken if what was counted is not what is compared: sums and percentiles of each side are
-    /// those of its type in the report.
+    /// Broken if the comparison uses other figures than were counted: sums and percentiles of each
+    /// side are those of its type in the report.
     #[test]
     fn sides_are_the_types_of_the_report(seed in (0..1_u64 << 40).prop_map(|seed| 4 * seed + 1)) {
         let history = History::new(seed);

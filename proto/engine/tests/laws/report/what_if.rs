@@ -1,4 +1,4 @@
-//! A run judged again: by its own plan it is judged as it was.
+//! A run judged again: judged by its own plan, its verdict stays the same.
 
 use loadpilot_engine::fold::project::first_measured_tick;
 use loadpilot_engine::report::report;
@@ -72,8 +72,8 @@ proptest! {
         prop_assert_eq!(answer.task_raises, found.task_raises);
     }
 
-    /// Broken if the report of a run of rules 1 is judged by rules 2, or if its what-if does not
-    /// name the rules of both.
+    /// Broken if the report of a run with rules 1 is judged by rules 2, or if its what-if does not
+    /// name both rules.
     #[test]
     fn a_run_of_older_rules_keeps_its_report(seed: u64) {
         let history = History::new(seed);
@@ -120,7 +120,7 @@ proptest! {
         prop_assert_eq!(&answer.rates, &expected.rates);
         prop_assert_eq!(answer.requests_total, expected.requests_total);
         prop_assert_eq!(answer.errors_total, expected.errors_total);
-        // The same time, said as a window.
+        // The same time, given as a window.
         let question = WhatIf {
             thresholds: Some(thresholds),
             warm_up_us: Some(0),
@@ -133,16 +133,16 @@ proptest! {
         prop_assert_eq!(&again.rates, &answer.rates);
     }
 
-    /// A gate breaks in the first of the ticks at the end of the run up to each of which the run,
-    /// judged to there, fails it.
+    /// The tick in which a gate broke is the first tick from which on the run, judged up to each
+    /// later tick, fails the gate until its end.
     #[test]
     fn a_gate_broke_when_it_held_no_more(seed: u64) {
         gates_broke_where_they_failed(seed)?;
     }
 }
 
-/// Broken if a run that a gate stopped, or that held none, fails a question for other gates by
-/// that, or passes one for its own gates.
+/// Broken if a run that one of its gates stopped, or for which no rate was found that holds its
+/// gates, fails a question for other gates because of that, or passes a question for its own gates.
 #[test]
 fn a_question_for_other_gates_leaves_out_what_the_own_ones_did() {
     let mut histories = (0..).map(History::new);
@@ -186,8 +186,8 @@ fn a_question_for_other_gates_leaves_out_what_the_own_ones_did() {
     assert_eq!(of_gates(Some(vec![other])), Vec::<String>::new());
 }
 
-/// A percentile has no figure when a task raised without a call, or when no call reached a server:
-/// its gate broke nowhere in such ticks.
+/// A percentile has no figure in ticks where a task raised without a call, or where no call reached
+/// a server: its gate broke in none of them.
 #[test]
 fn a_gate_without_a_figure_has_not_broken() {
     for seed in [17_967_486_905_198_098_859, 16_421_347_753_877_562_193] {

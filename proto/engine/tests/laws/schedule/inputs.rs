@@ -1,4 +1,4 @@
-//! Inputs of a scenario: draws and feed rows that no split of the work changes, and the plan check
+//! Inputs of a scenario: draws and feed rows do not depend on how the work is split. The plan check
 //! of parameters, tags and feeds.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn feed(plan: &Plan, dice: &mut Dice) -> Feed {
     }
 }
 
-/// What several agents say of their own arrivals, each asking in an order of its own.
+/// What several agents compute about their own arrivals, each in a random order.
 fn by_agents<T>(
     planned: u64,
     dice: &mut Dice,
@@ -60,7 +60,8 @@ fn by_agents<T>(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Broken if a row depends on who takes it, or is taken twice while another was not yet.
+    /// Broken if a row depends on the agent that takes it, or if a row is taken twice before every
+    /// other row was taken once.
     #[test]
     fn all_agents_together_take_each_row_once_before_any_twice(seed: u64) {
         let dice = &mut Dice::new(seed);
@@ -85,8 +86,8 @@ proptest! {
         }
     }
 
-    /// Broken if a row of a feed of unique rows is taken twice by all agents together, one is left
-    /// while arrivals have none, or an arrival without a row cannot tell why.
+    /// Broken if all agents together take a unique row twice, if a row is left over while arrivals
+    /// have none, or if an arrival without a row does not know the reason.
     #[test]
     fn unique_rows_are_taken_once_and_then_no_more(seed: u64) {
         let dice = &mut Dice::new(seed);
@@ -109,7 +110,7 @@ proptest! {
         prop_assert!(none.is_empty() || count as u64 == feed.rows, "a row is left");
     }
 
-    /// Broken if two users of a closed loop take the same row while they are equally fast.
+    /// Broken if two users of a closed loop that are equally fast take the same row.
     #[test]
     fn users_of_a_closed_loop_take_turns(seed: u64, users in 1_u32..20, each in 1_u64..20) {
         let dice = &mut Dice::new(seed);
@@ -130,7 +131,7 @@ proptest! {
         prop_assert_eq!(rows.len(), taken);
     }
 
-    /// Broken if what an arrival draws depends on the agent, or on what others drew.
+    /// Broken if the draws of an arrival depend on the agent, or on draws of other arrivals.
     #[test]
     fn draws_belong_to_their_arrival(seed: u64) {
         let dice = &mut Dice::new(seed);
@@ -165,8 +166,8 @@ proptest! {
     }
 }
 
-/// Broken if a later version draws something else: a run could not be repeated. The values were
-/// computed elsewhere, from the description of the algorithm.
+/// Broken if a later version draws other values: a run could not be repeated. The expected values
+/// were computed by another program, from the description of the algorithm.
 #[test]
 fn draws_and_rows_never_change() {
     let mut draws = Draws::new(42, DrawScope::Arrival(7));
@@ -187,7 +188,7 @@ fn draws_and_rows_never_change() {
     assert_eq!(rows, [1, 8, 4, 3, 5, 0, 9, 7, 2, 6]);
 }
 
-/// The field that is named after a change.
+/// A change of the plan, and the field that the plan check must name.
 type Case<'a> = (&'static str, &'a dyn Fn(&mut Plan));
 
 /// Broken if a plan with invalid parameters, tags, feeds or checked tasks is accepted.
@@ -268,8 +269,8 @@ fn inputs_of_a_plan_are_checked() {
     }
 }
 
-/// Broken if a plan names a file outside of the folder of its scenario, or content that cannot be,
-/// or a large file is asked of the object store.
+/// Broken if a plan names a file outside of the folder of its scenario or impossible content, or if
+/// the object store is expected to hold a large file.
 #[test]
 fn files_of_rows_are_checked() {
     let text = include_str!("../../../../golden/plan-row-files.v1.json");

@@ -1,4 +1,4 @@
-//! Due times and inputs of arrivals: pure functions, the same for any split of the work.
+//! Due times and inputs of arrivals: pure functions that do not depend on how the work is split.
 
 mod inputs;
 mod pairs;

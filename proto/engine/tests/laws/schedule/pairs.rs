@@ -1,4 +1,4 @@
-//! Pairs: both targets get what a run of one alone gets, whoever computes it.
+//! Pairs: each target gets what a run of it alone would get, whichever agent computes it.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::fold::closed_loop;
 use crate::rules::dice::Dice;
 use crate::rules::plans::{self, sides};
 
-/// A plan of one target, and that which compares two.
+/// A plan of one target, and the plan that compares two targets by it.
 fn open(seed: u64) -> (Plan, Plan) {
     let plan = plans::plan(&mut Dice::new(seed));
     let both = paired(&plan, &sides()).expect("it can be compared");
     (plan, both)
 }
 
-/// The same of a closed loop.
+/// The same for a closed loop.
 fn closed(seed: u64, users: u32) -> (Plan, Plan) {
     let mut plan = closed_loop::plan(&mut Dice::new(seed), users, 9);
     plan.rest = Some(Rest::Wait {
@@ -51,8 +51,8 @@ fn feed(rows: u64) -> Feed {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Broken if a target gets another task, row or value than in a run of its own, or not both of
-    /// a pair are offered.
+    /// Broken if a target gets another task, row or value than in a run of its own, or if only one
+    /// half of a pair is offered.
     #[test]
     fn each_side_gets_what_it_gets_alone(seed: u64, from in 0..1_000_000_u64) {
         let (plan, both) = open(seed);
@@ -74,7 +74,8 @@ proptest! {
         }
     }
 
-    /// Broken if a pair is offered at another time than its arrival alone, or its halves are apart.
+    /// Broken if a pair is due at another time than the same arrival in a run of one target, or if
+    /// its halves are apart.
     #[test]
     fn the_first_half_is_due_when_its_arrival_is(seed: u64) {
         let (mut plan, _) = open(seed);
@@ -87,7 +88,7 @@ proptest! {
         }
     }
 
-    /// Broken if one target is always asked first.
+    /// Broken if the first half of every pair goes to the same target.
     #[test]
     fn the_seed_draws_which_half_is_first(seed: u64) {
         let (_, both) = open(seed);
@@ -97,7 +98,7 @@ proptest! {
         prop_assert!((400..=600).contains(&firsts), "{firsts} of 1000");
     }
 
-    /// Broken if planned arrivals of a task are not those that are offered.
+    /// Broken if the planned arrivals of a task differ from those that are offered.
     #[test]
     fn tasks_are_counted_as_they_are_offered(seed: u64, from in 0..300_u64, length in 0..90_u64) {
         let (_, both) = open(seed);
@@ -132,7 +133,8 @@ proptest! {
         }
     }
 
-    /// Broken if one of a pair of users does other tasks, rests otherwise or takes other rows.
+    /// Broken if one user of a pair performs other tasks, has other think times or takes other rows
+    /// than the other user.
     #[test]
     fn paired_users_do_what_one_does_alone(seed: u64, user in 0..20_u32) {
         let (plan, both) = closed(seed, 20);
@@ -156,7 +158,7 @@ proptest! {
         }
     }
 
-    /// Broken if a sound plan of one target makes an unsound one of two.
+    /// Broken if the comparison plan made from a sound plan is not sound.
     #[test]
     fn what_can_run_can_be_compared(seed: u64, users in 1..30_u32) {
         for (plan, both) in [open(seed), closed(seed, users)] {
@@ -166,7 +168,8 @@ proptest! {
     }
 }
 
-/// Broken if a gate of the scenario holds for both targets together, where one may hide the other.
+/// Broken if a gate of the scenario is judged for both targets together, where one could hide the
+/// other.
 #[test]
 fn a_gate_holds_for_each_side() {
     let (mut plan, _) = open(1);

@@ -1,4 +1,4 @@
-//! A recorded load is offered second by second, and no file is too broken to be refused.
+//! A recorded load is offered second by second; any file is either read or refused with an error.
 
 use loadpilot_engine::check;
 use loadpilot_engine::schedule::replay::{self, Misread, Recording, SCALE_ONE, timestamp};
@@ -37,7 +37,7 @@ fn whole(counts: &[u64]) -> Vec<u64> {
     counts.iter().map(|count| count * SCALE_ONE).collect()
 }
 
-/// A text as a file may hold it, with what damages it.
+/// The text of a file, with random damage.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let line = prop_oneof![
         "[0-9]{1,12}[,;\t][0-9.]{1,9}",
@@ -76,7 +76,7 @@ proptest! {
         let mut before = 0_u64;
         for (second, count) in counts.iter().enumerate() {
             let range = workload.arrivals_in_tick(second as u32);
-            // Hundredths of an arrival that are left over wait for the next second.
+            // Fractions of an arrival, in hundredths, are carried to the next second.
             prop_assert_eq!(range.start, before.div_ceil(100));
             before += count * percent;
             prop_assert_eq!(range.end, before.div_ceil(100));
@@ -106,7 +106,7 @@ proptest! {
         }
     }
 
-    /// Broken if JSON says another curve than memory, or a curve is written as pieces. 1 s.
+    /// Broken if a curve changes on its way through JSON, or is written as pieces. 1 s.
     #[test]
     fn a_curve_survives_json(
         counts in prop::collection::vec(prop_oneof![Just(0), 0..RATE_MAX_URPS], 1..80),
@@ -124,7 +124,8 @@ proptest! {
         }
     }
 
-    /// Broken if a curve from elsewhere panics, or makes more pieces than it may. 1 s.
+    /// Broken if a curve from another source causes a panic, or makes more pieces than allowed. 1
+    /// s.
     #[test]
     fn any_curve_is_read_or_refused(
         duration_us: u64,
@@ -135,14 +136,15 @@ proptest! {
         if let Ok(pieces) = curve.pieces() {
             let sum: u128 = pieces.iter().map(|piece| u128::from(piece.duration_us)).sum();
             prop_assert!(pieces.is_empty() || sum == u128::from(duration_us));
-            // The checker must not add up what does not fit.
+            // The plan check must not overflow.
             let profile = Profile { shape: Shape::Replay, pieces };
             let sound = check::plan(&plan(profile.clone())).is_empty();
             prop_assert!(!sound || profile.duration_us() == duration_us);
         }
     }
 
-    /// Broken if a file in any form panics, or its error names a place that the file has not. 2 s.
+    /// Broken if a file in any form causes a panic, or if its error names a place that is not in
+    /// the file. 2 s.
     #[test]
     fn any_file_is_read_or_refused_at_its_place(text in damaged()) {
         let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
@@ -158,7 +160,7 @@ proptest! {
         }
     }
 
-    /// Broken if one of the ways in which tools write two columns is read otherwise. 1 s.
+    /// Broken if one of the ways in which tools write two columns is misread. 1 s.
     #[test]
     fn two_columns_are_read_as_they_were_written(
         rows in prop::collection::vec((1..4_u64, 0..100_000_u64), 1..40),
@@ -184,7 +186,8 @@ proptest! {
         prop_assert_eq!(read(text.as_bytes()), Ok(expected));
     }
 
-    /// Broken if a date is another day in one of the forms; the days are counted one by one. 1 s.
+    /// Broken if a date is another day in one of the forms; the test counts the days one by one. 1
+    /// s.
     #[test]
     fn an_instant_is_the_same_in_each_form(
         days in 0..60_000_u64, second in 0..86_400_u64, ahead in 0..24_u64,
@@ -235,7 +238,7 @@ proptest! {
     }
 }
 
-/// Broken if an error names another line, column or rule than the one that is broken.
+/// Broken if an error names another line, column or rule than the invalid one.
 #[test]
 fn an_error_names_line_column_and_rule() {
     let cases: [(&str, &str); 13] = [
@@ -278,7 +281,7 @@ fn an_access_log_is_counted_by_the_second() {
     assert_eq!(read(text), Ok(whole(&[1, 0, 2])));
 }
 
-/// Broken if a day of any load, second by second, does not fit into a plan. 1 s.
+/// Broken if the curve of a day, second by second with any load, does not fit into a plan. 1 s.
 #[test]
 fn a_day_of_any_load_fits_into_a_plan() {
     let mut dice = Dice::new(11);
@@ -292,7 +295,7 @@ fn a_day_of_any_load_fits_into_a_plan() {
     assert_eq!((back.hash(), back), (plan.hash(), plan));
 }
 
-/// Broken if a reader of the first version were given a plan that it cannot read.
+/// Broken if a reader of the first version gets a plan that it cannot read.
 #[test]
 fn a_curve_is_of_the_second_version() {
     let mut first = plan(replay::profile(&whole(&[1]), SCALE_ONE));

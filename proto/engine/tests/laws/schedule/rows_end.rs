@@ -1,5 +1,5 @@
-//! A feed ends a run: at one arrival with any split of the work and after any change of the rate,
-//! with all rows used and none twice.
+//! A feed ends a run: at the same arrival for any split of the work and after any change of the
+//! rate, with all rows used and none twice.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use crate::rules::dice::Dice;
 use crate::rules::plans;
 
-/// A plan of which a feed ends the run, and the same plan without that.
+/// A plan whose run ends with a feed, and the same plan without that.
 fn plans_of(seed: u64) -> (Plan, Plan) {
     let dice = &mut Dice::new(seed);
     let mut plan = plans::plan(dice);
@@ -57,8 +57,8 @@ fn changes(dice: &mut Dice, ticks: u32) -> Vec<RateChange> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Broken if an arrival without a row is offered, a row is left while arrivals are due, or the
-    /// end is another one on another agent or after a change of the rate.
+    /// Broken if an arrival without a row is offered, if a row is left over while arrivals are due,
+    /// or if the end differs between agents or after a change of the rate.
     #[test]
     fn the_run_ends_with_the_last_row(seed: u64, steered: bool) {
         let (mut plan, whole) = plans_of(seed);
@@ -103,7 +103,7 @@ proptest! {
         }
     }
 
-    /// Broken if a coordinator waits for the rest of the profile, or ends the run before.
+    /// Broken if a coordinator waits for the rest of the profile, or ends the run too early.
     #[test]
     fn a_coordinator_knows_the_end(seed: u64) {
         let (plan, _) = plans_of(seed);

@@ -1,4 +1,4 @@
-//! Sessions: their lengths are what the plan says, and they are the same for any number of shards.
+//! Sessions: their lengths follow the plan, and they are the same for any number of shards.
 
 use std::collections::BTreeSet;
 use std::f64::consts::LN_2;
@@ -18,12 +18,12 @@ use crate::fold::closed_loop::plan;
 use crate::rules::dice::Dice;
 use crate::schedule::think_times::{distance, normal_below};
 
-/// Number of places, and of whole sessions of each.
+/// Number of places, and number of whole sessions in each.
 const USERS: u32 = 200;
 const SESSIONS: u32 = 50;
-/// Limits of the distance of 10,000 and of 20,000 draws to their distribution: one of a million
-/// correct seeds is beyond it (Kolmogorov: 2 exp(-2 x²), where x is the limit times the square root
-/// of the number).
+/// Maximum distance of 10,000 and of 20,000 draws from their distribution: one of a million correct
+/// seeds exceeds it (Kolmogorov: 2 exp(-2 x²), where x is the limit times the square root of the
+/// number).
 const WHOLE_DISTANCE_MAX: f64 = 2.69 / 100.0;
 const LEFT_DISTANCE_MAX: f64 = 2.69 / 141.4;
 const MINUTE_US: u64 = 60_000_000;
@@ -72,8 +72,8 @@ fn share_below(length: SessionLength) -> Box<dyn Fn(f64) -> f64> {
     }
 }
 
-/// What is left of the session that goes on at a moment of a process that has run for ever: the
-/// share below a time, by the integral of 1 − F over the mean.
+/// The remaining time of the session that is under way at a random moment of a process that has run
+/// for ever: the share below a time, by the integral of 1 − F over the mean.
 fn share_left_below(below: &dyn Fn(f64) -> f64, most_us: f64) -> impl Fn(f64) -> f64 + use<> {
     const STEPS: usize = 200_000;
     let step_us = most_us / STEPS as f64;
@@ -104,7 +104,7 @@ const LENGTHS: [SessionLength; 4] = [
     },
 ];
 
-/// Broken if sessions are not of the distribution, or its parameters have another meaning.
+/// Broken if sessions do not follow the distribution, or if its parameters have another meaning.
 #[test]
 fn sessions_follow_their_distribution() {
     for seed in 0..20 {
@@ -121,8 +121,8 @@ fn sessions_follow_their_distribution() {
     }
 }
 
-/// Broken if all users of a run begin their sessions at the start: they would leave in step, and
-/// none would come for the length of a session.
+/// Broken if all users of a run begin their sessions at the start: they would leave together, and
+/// no new user would come for the length of a session.
 #[test]
 fn a_run_begins_in_the_middle_of_the_sessions() {
     for length in LENGTHS {
@@ -146,8 +146,8 @@ fn a_run_begins_in_the_middle_of_the_sessions() {
     }
 }
 
-/// Broken if more sessions begin early or late in a run: in each of ten parts as many do, within
-/// five standard deviations of independent ones.
+/// Broken if more sessions begin early or late in a run: each of ten parts must have the same
+/// number, within five standard deviations of independent sessions.
 #[test]
 fn sessions_begin_at_an_even_rate() {
     let (users, minutes) = (10_000, 30);
@@ -172,7 +172,8 @@ fn sessions_begin_at_an_even_rate() {
     }
 }
 
-/// All sessions of some places by the definition: number, begin and end, until the end of the run.
+/// All sessions in the places of `share`, by the definition: number, begin and end, until the end
+/// of the run.
 fn all_of(workload: &Workload, share: &Share) -> BTreeSet<(u32, u32, u64)> {
     let users = 0..workload.users().expect("a closed loop");
     let mut sessions = BTreeSet::new();
@@ -190,8 +191,8 @@ fn all_of(workload: &Workload, share: &Share) -> BTreeSet<(u32, u32, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10))]
 
-    /// Broken if four agents play other sessions than one, or if an agent that takes a place over
-    /// at any moment finds another session there than the one before it had.
+    /// Broken if four agents play other sessions than one agent does, or if an agent that takes
+    /// over a place at any moment finds another session there than the agent before it had.
     #[test]
     fn any_split_has_the_same_sessions(
         seed: u64, kind in 0..LENGTHS.len(),
@@ -224,7 +225,8 @@ proptest! {
     }
 }
 
-/// Broken if two users that start take one row, or one is left out, before all have taken theirs.
+/// Broken if two users that start take the same row, or if a row is skipped, before all users have
+/// taken theirs.
 #[test]
 fn each_new_user_takes_the_next_row_of_its_feed() {
     let (users, sessions) = (40, 5);
@@ -264,10 +266,10 @@ fn sessions_never_change() {
     assert!(workload.session_length_us(3, 0) <= Some(2 * MINUTE_US));
 }
 
-// Computed from the description of the draws by a program of its own, to seven digits.
+// Computed by a separate program from the description of the draws, to seven digits.
 const FROZEN: [u64; 3] = [584_124_875, 747_244_375, 2_025_698_572];
 
-/// Broken if two places or two seeds had the same sessions, or if users without sessions left.
+/// Broken if two places or two seeds have the same sessions, or if users without sessions leave.
 #[test]
 fn sessions_are_of_seed_and_place() {
     let of = |seed| {

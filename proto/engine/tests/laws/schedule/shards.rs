@@ -1,4 +1,5 @@
-//! Lists of shards as they are stored: what is written is read as it was, in no more bytes.
+//! Stored lists of shards: reading gives the list that was written, in no more bytes than a list of
+//! numbers.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +24,13 @@ fn map(lists: Vec<Vec<u32>>) -> ShardMap {
     }
 }
 
-/// What stands in the log of one list.
+/// The JSON that the log stores for a list.
 fn stored(list: &[u32]) -> Value {
     let value = serde_json::to_value(map(vec![list.to_vec()])).expect("JSON");
     value["holdings"][0]["shards"].clone()
 }
 
-/// What is read where `shards` is stored.
+/// The list that a reader gets from the stored field `shards`.
 fn read(shards: &Value) -> Result<Vec<u32>, String> {
     let holding = json!({"holder": {"agent": "a", "boot_id": "b"}, "shards": shards});
     let map = json!({"generation": 1, "from_tick": 0, "holdings": [holding]});
@@ -38,7 +39,7 @@ fn read(shards: &Value) -> Result<Vec<u32>, String> {
     Ok(map.holdings[0].shards.clone())
 }
 
-/// Ascending lists: anything, and strides that interleave, as after several moves.
+/// Ascending lists: arbitrary ones, and interleaved strides as after several moves.
 fn ascending() -> impl Strategy<Value = Vec<u32>> {
     let any = prop::collection::btree_set(0..70_000_u32, 0..80);
     let stride = (0..2_000_u32, 1..1_500_u32, 1..40_u32)
@@ -49,27 +50,28 @@ fn ascending() -> impl Strategy<Value = Vec<u32>> {
 }
 
 proptest! {
-    /// A shard lost or invented on its way through the log is load that no agent offers, or two
-    /// agents offer.
+    /// Broken if a shard is lost or added on its way through the log: no agent would offer its
+    /// load, or two agents would.
     #[test]
     fn a_list_is_read_as_it_was_written(list in ascending()) {
         prop_assert_eq!(read(&stored(&list)), Ok(list));
     }
 
-    /// Damaged logs hold lists in any order, with repeats: a verifier must see them as they stand.
+    /// Damaged logs contain lists in any order, with repeats: a verifier must see them as they are
+    /// stored.
     #[test]
     fn so_is_one_that_is_no_set(list in prop::collection::vec(0..50_u32, 0..40)) {
         prop_assert_eq!(read(&stored(&list)), Ok(list));
     }
 
-    /// The form is there to save bytes: it must never cost any.
+    /// The purpose of this form is to save bytes: it must never cost any.
     #[test]
     fn it_is_never_longer_than_written_out(list in ascending()) {
         let written_out = serde_json::to_string(&list).expect("JSON").len();
         prop_assert!(stored(&list).to_string().len() <= written_out);
     }
 
-    /// A log that was written before is read as it was.
+    /// A log written by an earlier version is read unchanged.
     #[test]
     fn a_list_that_was_written_out_is_read(list in prop::collection::vec(any::<u32>(), 0..40)) {
         prop_assert_eq!(read(&json!(list)), Ok(list));
@@ -84,7 +86,8 @@ proptest! {
     }
 }
 
-/// A few numbers must not make a reader unfold gigabytes, nor shards that no number can name.
+/// A few numbers must not make a reader expand gigabytes, or shards whose numbers do not fit their
+/// type.
 #[test]
 fn what_no_run_can_have_is_refused_before_it_is_unfolded() {
     let too_many = read(&json!([[0, 1, u32::MAX]])).expect_err("4 G shards");
@@ -108,7 +111,7 @@ fn what_no_run_can_have_is_refused_before_it_is_unfolded() {
     serde_json::from_value::<ShardMap>(together).expect_err("together they are too many");
 }
 
-/// A map of the largest fleet fits where the shards of it, written out, would not.
+/// A map of the largest fleet fits into a message; its shards as single numbers would not.
 #[test]
 fn the_map_of_the_largest_fleet_is_small() {
     let dealt = (0..AGENTS_MAX).map(|n| (n..SHARDS_MAX).step_by(AGENTS_MAX as usize).collect());

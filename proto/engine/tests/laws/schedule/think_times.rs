@@ -1,4 +1,4 @@
-//! Think times of a distribution: what users draw is what the plan says, whatever the seed.
+//! Think times of a distribution: the draws of users follow the plan, for any seed.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -8,11 +8,11 @@ use loadpilot_events::plan::Rest;
 use crate::fold::closed_loop::plan;
 use crate::rules::dice::Dice;
 
-/// Number of users, and of think times of each.
+/// Number of users, and number of think times of each.
 const USERS: u32 = 200;
 const RESTS: u64 = 50;
-/// Limit of the distance of 10,000 draws to their distribution, over its square root: one of a
-/// million correct seeds is beyond it (Kolmogorov: 2 exp(-2 x²)).
+/// Maximum distance of 10,000 draws from their distribution, over its square root: one of a million
+/// correct seeds exceeds it (Kolmogorov: 2 exp(-2 x²)).
 const DISTANCE_MAX: f64 = 2.69 / 100.0;
 
 /// The think times of all users in µs, sorted.
@@ -48,7 +48,7 @@ pub(crate) fn normal_below(z: f64) -> f64 {
     0.5 + (-z * z / 2.0).exp() / (2.0 * PI).sqrt() * sum
 }
 
-/// Broken if think times are not of the distribution, or its parameters have another meaning.
+/// Broken if think times do not follow the distribution, or if its parameters have another meaning.
 #[test]
 fn think_times_follow_their_distribution() {
     for seed in 0..20 {
@@ -57,7 +57,7 @@ fn think_times_follow_their_distribution() {
             let below = |us: f64| 1.0 - (-LN_2 * us / median_us as f64).exp();
             let found = distance(&rests, below);
             assert!(found < DISTANCE_MAX, "exponential, {seed}: {found}");
-            // The same draws are far from another median.
+            // The same draws do not fit another median.
             let other = distance(&rests, |us| below(us / 1.2));
             assert!(other > DISTANCE_MAX, "exponential, {seed}: {other}");
         }
@@ -77,7 +77,7 @@ fn think_times_follow_their_distribution() {
     }
 }
 
-/// Broken if two users or two seeds think alike, or a think time has no limit.
+/// Broken if two users or two seeds have the same think times, or if a think time has no limit.
 #[test]
 fn think_times_are_of_user_and_seed_and_at_most_a_day() {
     let day_us = 86_400_000_000;

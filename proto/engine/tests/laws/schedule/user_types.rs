@@ -1,4 +1,4 @@
-//! A mix of user types: shares hold among arrivals and users, whoever computes them.
+//! A mix of user types: shares hold among arrivals and among users, whichever agent computes them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn on_schedule(mut plan: Plan) -> Plan {
     plan
 }
 
-/// The type of each task, by their numbers.
+/// The type of each task, by number.
 fn type_of_task(plan: &Plan) -> Vec<usize> {
     let types = plan.tasks_of_types().enumerate();
     types
@@ -69,15 +69,15 @@ fn sums(plan: &Plan) -> (u64, Vec<u64>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Broken if a task is drawn more or less often than share × weight / weights of its type says,
-    /// in the shortest number of arrivals that can hold all shares.
+    /// Broken if a task is drawn more or less often than share × weight / weights of its type,
+    /// within the smallest number of arrivals in which all shares can be exact.
     #[test]
     fn shares_and_weights_hold_among_arrivals(seed: u64, block in 0..50_u64) {
         let plan = open(seed);
         let workload = Workload::new(&plan, seed);
         let (shares, weights) = sums(&plan);
         let of = type_of_task(&plan);
-        // A multiple of every block there can be.
+        // A multiple of the length of every possible block.
         let len = shares * weights.iter().product::<u64>();
         let counts = workload.count_per_task(block * len..(block + 1) * len);
         for ((task, of), count) in plan.tasks.iter().zip(of).zip(counts) {
@@ -86,8 +86,8 @@ proptest! {
         }
     }
 
-    /// Broken if a part of a run has another mix: 20,000 arrivals from anywhere are within what
-    /// independent draws are (chi-square, one of a million is beyond it).
+    /// Broken if a part of a run has another mix: 20,000 arrivals from anywhere deviate no more
+    /// than independent draws (chi-square; one of a million exceeds the limit).
     #[test]
     fn any_long_part_has_the_mix(seed: u64, from in 0..1_000_000_u64) {
         let plan = open(seed);
@@ -106,7 +106,7 @@ proptest! {
         prop_assert!(distance < 30.7, "chi-square {distance}");
     }
 
-    /// Broken if the set of arrivals depends on how the load is dealt.
+    /// Broken if the set of arrivals depends on how the load is split.
     #[test]
     fn any_split_has_the_same_arrivals(seed: u64, owners in prop::collection::vec(0..4_usize, 16)) {
         let plan = open(seed);
@@ -127,7 +127,7 @@ proptest! {
         prop_assert_eq!(counts, Workload::new(&plan, seed).count_per_task(0..planned));
     }
 
-    /// Broken if a type has more or fewer users than its share, by one or more.
+    /// Broken if the number of users of a type differs from its share by one or more.
     #[test]
     fn users_have_types_by_the_shares(seed: u64, users in 40..400_u32) {
         let plan = closed(seed, users);
@@ -144,7 +144,7 @@ proptest! {
         }
         let stated: Vec<u64> = workload.users_of_types().into_iter().map(u64::from).collect();
         prop_assert_eq!(&counts, &stated);
-        // Every stage of users has the mix: whole blocks of them are exact.
+        // Every stage of users has the mix: whole blocks of users are exact.
         for block in drawn.chunks_exact(shares as usize) {
             for (number, one) in plan.types.iter().enumerate() {
                 let count = block.iter().filter(|of| **of == number).count();
@@ -172,7 +172,7 @@ proptest! {
         prop_assert_eq!(counts, expected);
     }
 
-    /// Broken if a scenario alone does something else when it is called a mix of one.
+    /// Broken if a single scenario behaves differently when it is called a mix of one.
     #[test]
     fn a_mix_of_one_type_is_the_plan_of_that_type(seed: u64, share in 1..50_u32, closed: bool) {
         let dice = &mut Dice::new(seed);
@@ -221,8 +221,8 @@ proptest! {
         prop_assert_eq!(plan.count_per_task(3..333), mix.count_per_task(3..333));
     }
 
-    /// Broken if the users of a type leave out rows of their feed, since others have the numbers
-    /// between theirs.
+    /// Broken if the users of a type skip rows of their feed because users of other types have the
+    /// numbers in between.
     #[test]
     fn users_of_a_type_take_every_row_of_its_feed(seed: u64) {
         let plan = closed(seed, 60);
@@ -259,7 +259,7 @@ proptest! {
     }
 }
 
-/// Broken if all users think by one type's distribution.
+/// Broken if all users have the think times of one type.
 #[test]
 fn users_think_as_their_type_does() {
     let seed = (0..)
@@ -290,7 +290,7 @@ fn users_think_as_their_type_does() {
     }
 }
 
-/// Two seeds that dealt types alike would give each agent the same users in every run.
+/// Broken if two seeds assign types alike: each agent would get the same users in every run.
 #[test]
 fn the_seed_changes_who_has_which_type() {
     let plans = (1..).map(|seed| closed(seed, 100));
@@ -323,12 +323,12 @@ fn types_never_change() {
     assert_eq!(tasks, FROZEN_ARRIVALS);
 }
 
-// Computed from the description of the permutations by a program of its own.
+// Computed by a separate program from the description of the permutations.
 const FROZEN_TYPES: [usize; 20] = [0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0];
 const FROZEN_TASKS: [u16; 8] = [1, 0, 0, 0, 0, 1, 0, 0];
 const FROZEN_ARRIVALS: [u16; 20] = [1, 1, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 2, 2, 0, 0, 0, 0, 2, 0];
 
-/// A mix that cannot be divided, or would be read as something else, is refused by its name.
+/// A mix that cannot be divided, or that would be read as something else, is refused by its name.
 #[test]
 fn mixes_that_cannot_be_are_refused() {
     let good = golden();

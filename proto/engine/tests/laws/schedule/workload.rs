@@ -1,4 +1,4 @@
-//! The workload is a pure function: any split, any order of asking, the same arrivals.
+//! The workload is a pure function: any split and any order of computation give the same arrivals.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ fn long_plan(seed: u64, arrivals: Arrivals) -> Plan {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// An arrival whose number does not fix its due time would be sent twice or never.
+    /// Broken if an arrival's number does not determine its due time: it would be sent twice or
+    /// never.
     #[test]
     fn due_times_rise_and_stay_inside_the_profile(seed: u64, poisson: bool) {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
@@ -40,7 +41,7 @@ proptest! {
         prop_assert!(dues.last().is_some_and(|&last| last < workload.duration_us()));
         let mut dice = Dice::new(seed);
         for _ in 0..50 {
-            // Out of order, and without the ones before.
+            // Computed out of order, without the arrivals before it.
             let n = dice.pick(0..workload.planned());
             prop_assert_eq!(workload.due_us(n), dues[n as usize]);
         }
@@ -85,7 +86,8 @@ proptest! {
         prop_assert_eq!(next, workload.planned());
     }
 
-    /// Weights that hold on average only would bend every short window and every shard's share.
+    /// Broken if weights hold only on average: every short window and every shard's share would be
+    /// off.
     #[test]
     fn weights_hold_in_every_block(seed: u64, block in 0..1_000_u64) {
         let plan = plan(seed);
@@ -99,7 +101,7 @@ proptest! {
         prop_assert_eq!(counts, weights);
     }
 
-    /// Planned per task is computed in blocks; the walk is the truth.
+    /// Planned arrivals per task are computed in blocks; this test counts them one by one.
     #[test]
     fn counting_tasks_agrees_with_walking(seed: u64, from in 0..5_000_u64, len in 0..200_u64) {
         let plan = plan(seed);
@@ -112,7 +114,7 @@ proptest! {
     }
 }
 
-/// Two seeds that permute alike would make every run beat with every other.
+/// Broken if two seeds permute alike: every run would have the pattern of every other.
 #[test]
 fn the_seed_changes_the_order_of_tasks() {
     let plan = (0..)

@@ -1,4 +1,4 @@
-//! Calls made in Python: known by their names, whatever numbers the deltas give them.
+//! Calls made in Python: identified by their names, whatever numbers the deltas give them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ fn rewritten(record: &Record, change: impl FnOnce(&mut Value)) -> Record {
     }
 }
 
-/// The same log, had the scenario run in Python: no steps in the plan, and in each delta other
+/// The same log as if the scenario had run in Python: no steps in the plan, and in each delta other
 /// numbers for the calls.
 fn in_python(history: &History, dice: &mut Dice) -> (Vec<Record>, Vec<Record>) {
     let script = json!({
@@ -64,7 +64,7 @@ fn in_python(history: &History, dice: &mut Dice) -> (Vec<Record>, Vec<Record>) {
     let tasks: Vec<usize> = history.plan.calls().map(|(task, _)| task).collect();
     let (mut deltas, mut firsts) = (Vec::new(), BTreeMap::new());
     for record in &history.data {
-        // What is stored twice is one delta.
+        // A delta that is stored twice is one delta.
         let first = firsts.entry(record.payload.clone());
         let first = *first.or_insert_with(|| dice.pick(0..30_000));
         deltas.push(rewritten(record, |value| {
@@ -87,7 +87,7 @@ fn in_python(history: &History, dice: &mut Dice) -> (Vec<Record>, Vec<Record>) {
     (control.collect(), deltas)
 }
 
-/// What is said of each call that was made, by its number in the compiled plan.
+/// The report of each call that was made, by its number in the compiled plan.
 fn by_number(report: &Report, named: bool) -> BTreeMap<usize, CallReport> {
     let calls = report.tasks.iter().flat_map(|task| &task.calls);
     let number = |(place, call): (usize, &CallReport)| {
@@ -115,10 +115,10 @@ fn by_number(report: &Report, named: bool) -> BTreeMap<usize, CallReport> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// Broken if a call of Python is booked on another, twice, or not at all.
+    /// Broken if a call made in Python is counted as another call, twice, or not at all.
     #[test]
     fn names_say_what_numbers_say(seed: u64) {
-        // Not a mix, which is never in Python.
+        // Not a mix: a mix never runs in Python.
         let history = History::of(seed, plans::plan);
         let compiled = fold(&history, &history.control, &history.data);
         let dice = &mut Dice::new(!seed);
@@ -191,7 +191,7 @@ fn each_part_of_a_delta_names_its_own_calls() {
     assert!(idle[0].names.is_empty());
 }
 
-/// Broken if errors whose texts differ each time fill the log.
+/// Broken if errors whose texts are all different fill the log.
 #[test]
 fn errors_beyond_the_limit_go_together() {
     let mut tally = Tally::new();

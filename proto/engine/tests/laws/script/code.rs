@@ -1,4 +1,4 @@
-//! Code in a plan: what is played is what was checked.
+//! Code in a plan: the agent plays exactly the code that was checked.
 
 use loadpilot_engine::check;
 use loadpilot_events::plan::Plan;
@@ -17,7 +17,7 @@ fn problems(change: impl FnOnce(&mut Value)) -> Vec<String> {
         .collect()
 }
 
-/// What the compiler makes of what follows from seed and arrival, of batches and of calls.
+/// A plan with code that depends on seed and arrival, and with batches and calls of functions.
 #[test]
 fn sound_code_of_more_words_is_accepted() {
     let golden = include_str!("../../../../golden/plan-code-given.v1.json");
@@ -25,13 +25,14 @@ fn sound_code_of_more_words_is_accepted() {
     assert_eq!(check::plan(&plan), []);
 }
 
-/// A check that refused what the compiler makes would leave every scenario to Python.
+/// Broken if the plan check refuses the compiler's output: every scenario would run in Python.
 #[test]
 fn sound_code_is_accepted() {
     assert_eq!(problems(|_| {}), Vec::<String>::new());
 }
 
-/// Code that was not checked could panic on a firing thread, or put a secret into the log.
+/// Broken if the plan check accepts invalid code: it could panic on a firing thread, or put a
+/// secret into the log.
 #[test]
 fn unsound_code_is_refused_with_its_place() {
     let put = |statement: Value| {

@@ -1,7 +1,8 @@
-//! Random histories of a run: what its holders really did, and the log that tells of it.
+//! Random histories of a run: what its holders really did, and the log of it.
 //!
-//! Deeds are made up one by one and counted by the real tally and ledger; what the log then lacks
-//! is decided by the dice. The truth stays here, so that a report can be held against it.
+//! The deeds are generated one by one and counted by the real tally and ledger; the dice decide
+//! which deltas the log lacks. The history keeps the truth, so that a test can compare a report
+//! with it.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +54,7 @@ pub(crate) struct Deed {
     pub(crate) generation: u32,
     /// Whether another process held the arrival.
     pub(crate) excess: bool,
-    /// In which window of its holder it was counted.
+    /// The window of its holder in which it was counted.
     pub(crate) window: u64,
     /// Whether its task raised, and after which call.
     pub(crate) raised: Option<LastCall>,
@@ -73,11 +74,11 @@ pub(crate) struct Call {
     pub(crate) number: u16,
     pub(crate) outcome: Outcome,
     pub(crate) response_us: u64,
-    /// In which window of its holder it was counted.
+    /// The window of its holder in which it was counted.
     pub(crate) window: u64,
 }
 
-/// Who held which shards from a tick on.
+/// The holders of the shards from a tick on.
 #[derive(Debug, Clone)]
 pub(crate) struct Map {
     pub(crate) generation: u32,
@@ -106,7 +107,7 @@ pub(crate) struct History {
 }
 
 impl Map {
-    /// Who holds arrival `n`.
+    /// The holder of arrival `n`.
     pub(crate) fn owner(&self, n: u64, of: &History) -> Option<&Holder> {
         let unit = if of.plan.paired { n / 2 } else { n };
         let shard = u32::try_from(unit % u64::from(of.shards)).expect("below the shard count");
@@ -181,7 +182,7 @@ impl History {
                 let deed = self.deed(dice, n, tick, holder, map.generation, false);
                 self.deeds.push(deed);
             }
-            // A holder that does not know yet that it was superseded goes on for a while.
+            // A holder that does not yet know that it was superseded continues for a while.
             let older = self
                 .maps
                 .iter()
@@ -242,7 +243,8 @@ impl History {
         }
     }
 
-    /// Counts the deeds with the real tally, closes them with the real ledger, and stores most.
+    /// Counts the deeds with the real tally, closes them with the real ledger, and stores most of
+    /// the deltas.
     fn report(&mut self, dice: &mut Dice) {
         let holders: std::collections::BTreeSet<Holder> = self
             .maps
@@ -422,7 +424,8 @@ fn maps(dice: &mut Dice, shards: u32, agents: u64, ticks: u32) -> Vec<Map> {
         let (held, none) = (&last.holdings, [].into());
         let mut holdings = take_over(shards, held, &gone, &heirs, &none, &none);
         if dice.chance(20) {
-            // No coordinator leaves shards without a holder; the fold must name them all the same.
+            // No coordinator leaves shards without a holder, but the fold must be able to name such
+            // shards.
             holdings[0].shards.retain(|shard| shard % 3 != 0);
         }
         let reason = LossReason::Silent;
@@ -439,7 +442,7 @@ fn maps(dice: &mut Dice, shards: u32, agents: u64, ticks: u32) -> Vec<Map> {
     maps
 }
 
-/// Counts what of `deed` falls into `window`.
+/// Counts the parts of `deed` that belong to `window`.
 fn count(tally: &mut Tally, deed: &Deed, window: u64) {
     let key = RowKey {
         tick: deed.tick,

@@ -1,4 +1,4 @@
-//! Random runs, and their report by independent arithmetic.
+//! Random runs, and their reports by independent arithmetic.
 
 pub(crate) mod history;
 pub(crate) mod naive;

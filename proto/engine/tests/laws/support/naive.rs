@@ -1,4 +1,5 @@
-//! The report once more, arrival by arrival: slow, and sharing no arithmetic with the fold.
+//! A second computation of the report, arrival by arrival: slow, and sharing no arithmetic with the
+//! fold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +10,10 @@ use loadpilot_events::log::outcome::{DropReason, Outcome};
 
 use crate::support::history::{Act, Deed, History};
 
-/// Holds `report` to what really happened.
+/// Compares `report` with what really happened.
 ///
 /// # Panics
+///
 /// At the first figure that differs.
 pub(crate) fn compare(history: &History, report: &Report) {
     let counted = |deed: &&Deed| stored(history, &deed.holder, deed.window) && !deed.excess;
@@ -67,14 +69,14 @@ pub(crate) fn compare(history: &History, report: &Report) {
     );
 }
 
-/// What a report sets aside, without the findings that every history causes: their maps are not
-/// those of a coordinator, their seal names no holder, and deltas are missing.
+/// The records that a report sets aside, without the findings that every history causes: its maps
+/// are not those of a coordinator, its seal names no holder, and deltas are missing.
 pub(crate) fn set_aside(report: &Report) -> impl Iterator<Item = &Quarantined> {
     let all = report.gaps.quarantined.iter();
     all.filter(|one| one.subject != "ctl" && !one.reason.ends_with("are missing"))
 }
 
-/// What became of one arrival; of a drop, whether an agent said so.
+/// The result of one arrival; for a drop, whether an agent reported it.
 enum Fate {
     Started,
     Dropped(DropReason, bool),
@@ -90,7 +92,8 @@ fn fate(history: &History, n: u64, tick: u32, deed: Option<&Deed>) -> Fate {
     match (deed.map(|deed| &deed.what), owner) {
         (Some(Act::Started(_)), _) => Fate::Started,
         (Some(Act::Dropped(reason)), _) => Fate::Dropped(*reason, true),
-        // No process of a history says its last words: what was due before the stop may be sent.
+        // No process of a history publishes last words: an arrival due before the stop may have
+        // been sent.
         (None, Some(holder)) if stop_tick == Some(tick) && due_us < history.stop_us => {
             Fate::Lost(holder.clone())
         }
@@ -233,7 +236,7 @@ fn calls(history: &History, report: &Report) {
     percentiles(report, responses.into_iter().map(|(us, _)| us).collect());
 }
 
-/// The ladder of the report is within a bucket of the exact percentiles.
+/// The percentiles of the report are within a bucket of the exact percentiles.
 fn percentiles(report: &Report, mut responses: Vec<u64>) {
     responses.sort_unstable();
     let Some(ladder) = &report.latency.response else {

@@ -1,11 +1,11 @@
-//! What a comparison knows of a run, around the parts that a test makes.
+//! The run that a comparison reads, for parts that a test makes.
 
 use loadpilot_events::answers::certificate::Grade;
 use loadpilot_events::answers::compare::{GroupParts, RunParts, RunPartsSchema};
 use loadpilot_events::id::RunId;
 use loadpilot_events::log::ctl::Ending;
 
-/// A run that completed, and whose figures can be trusted.
+/// A run that completed and whose figures can be trusted.
 pub(crate) fn completed(groups: Vec<GroupParts>) -> RunParts {
     RunParts {
         schema: RunPartsSchema::V1,

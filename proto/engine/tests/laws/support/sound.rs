@@ -1,4 +1,4 @@
-//! A report without a flaw: the gates and the certificate are held against one change at a time.
+//! A report without a flaw: tests of gates and of the certificate change one figure at a time.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::fold::projection::fold;
 use crate::rules::plans::holder;
 use crate::support::history::History;
 
-/// Distinct points: the median is 1 ms, the maximum 9 ms.
+/// Percentiles that all differ: the median is 1 ms, the maximum 9 ms.
 pub(crate) fn ladder() -> Ladder {
     Ladder {
         count: 10_000,
@@ -29,7 +29,7 @@ pub(crate) fn ladder() -> Ladder {
     }
 }
 
-/// 10,000 arrivals of one task in 10 s, all well.
+/// 10,000 arrivals of one task in 10 s, all successful.
 pub(crate) fn report() -> Report {
     let history = History::new(5);
     let mut report = fold(&history, &history.control, &history.data);

@@ -1,4 +1,5 @@
-//! The tail of a killed process: together with its deltas, everything that it recorded, once.
+//! The tail of a killed process: together with its deltas it contains everything that the process
+//! recorded, once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +39,7 @@ fn key(tick: u32) -> RowKey {
     }
 }
 
-/// An event of a thread, or what happens between two of them.
+/// An event of a thread, or a step of the process between two events.
 #[derive(Debug, Clone)]
 enum Step {
     Call(u32, u64),
@@ -126,17 +127,17 @@ fn call(tick: u32, us: u64) -> CallEnd {
     }
 }
 
-/// Every figure of deltas, added up without regard to how they were cut.
+/// Every figure of deltas, added up without regard to their boundaries.
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
     arrivals: BTreeMap<u32, ArrivalsOf>,
     calls: BTreeMap<(u32, Outcome), CallsOf>,
 }
 
-/// Started, dropped, task errors, checks passed and failed, raises, and sessions.
+/// Started, dropped, task errors, checks passed, checks failed, raises and sessions.
 type ArrivalsOf = (u64, u64, u64, u64, u64, TaskRaises, SessionCounts);
 
-/// Count, answers, bytes, and how often each latency.
+/// Count, answers, bytes, and the number of calls of each latency.
 type CallsOf = (u64, u64, u64, Vec<(u64, u64)>);
 
 fn sums(deltas: &[DeltaReported]) -> Sums {
@@ -172,8 +173,8 @@ fn sums(deltas: &[DeltaReported]) -> Sums {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Broken if a kill at whatever moment lost something, counted it twice, or gave a delta a
-    /// number that another one has.
+    /// Broken if a kill at any moment loses something, counts it twice, or gives two deltas the
+    /// same number.
     #[test]
     fn deltas_and_tail_are_what_was_recorded(steps in steps()) {
         let mut recorders: Vec<Recorder> = (0..THREADS).map(|_| Recorder::default()).collect();
@@ -273,7 +274,7 @@ fn calls_in_flight_are_indeterminate_and_spoil_their_arrivals_once() {
     assert_eq!((delta.from_us, delta.to_us), (0, 9_000));
 }
 
-/// Broken if something that is missing were passed over in silence, or its window claimed.
+/// Broken if missing records are not reported, or if the tail claims their window as complete.
 #[test]
 fn what_is_missing_is_named_and_its_window_stays_open() {
     let books = Checkpoint {
@@ -296,7 +297,7 @@ fn what_is_missing_is_named_and_its_window_stays_open() {
     };
     let whole = crash_recovery::close(boot(), &books, &[Ok(thread(2)), Ok(thread(2))]);
     assert_eq!(whole.reported.lost, None);
-    // A delta for each thread: what a number of a call means holds on one.
+    // One delta for each thread: the number of a call has a meaning within its thread only.
     assert_eq!((whole.deltas[0].seq, whole.reported.final_seq), (5, 6));
     let gone = Err("the ring of thread 1 is gone".to_owned());
     for (threads, reason) in [
@@ -321,7 +322,7 @@ struct Replaced {
     policy: Policy,
     killed: Holder,
     heir: Holder,
-    /// Nothing is due any more.
+    /// A time after everything that is due.
     after: Timestamp,
 }
 
@@ -387,7 +388,7 @@ impl Replaced {
         self.state = state.evolve(20, self.after, Record::Fact(&of.agent, &fact));
     }
 
-    /// The seal at `now`, if it is due; the heir's last sign of life came at `beat_at`.
+    /// The seal at `now`, if it is due; the heir's last heartbeat came at `beat_at`.
     fn seal(
         &self,
         recovering: &[&Holder],

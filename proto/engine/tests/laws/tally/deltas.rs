@@ -1,4 +1,4 @@
-//! Counting: rows add up in any order, and what was recorded is in exactly one delta.
+//! Counting: rows add up in any order, and everything that was recorded is in exactly one delta.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use crate::rules::dice::Dice;
 
-/// Something that a core records.
+/// A record of a core.
 #[derive(Debug, Clone, Copy)]
 enum Entry {
     Started(RowKey),
@@ -46,7 +46,7 @@ fn call(dice: &mut Dice, tick: u32, generation: u32, call: u16) -> CallEnd {
         generation,
         call,
         outcome: dice.one_of(&[Outcome::Ok, Outcome::Timeout, Outcome::Cancelled]),
-        // Now and then beyond the range that a histogram covers from the start.
+        // Sometimes beyond the range that a histogram covers from the start.
         response_us: dice.one_of(&[0, 1, 999, 44_444, 3_000_000_000]),
         service_us: dice.pick(0..2_000_000),
         status: dice.chance(50).then_some(200),
@@ -78,7 +78,8 @@ fn ledger() -> Ledger {
     Ledger::new(BootId::parse("boot").expect("a token"))
 }
 
-/// What a delta says, with its histograms as their values: two encodings may say the same.
+/// The content of a delta, with its histograms as their values: two encodings may have the same
+/// content.
 fn said(delta: &DeltaReported) -> String {
     let values = |encoded| {
         let hist = hist::decode(encoded).expect("our own histogram");
@@ -180,7 +181,7 @@ impl Sums {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Cores are harvested in any order: a merge that cared would make reports differ.
+    /// Cores are harvested in any order: a merge that depends on it would make reports differ.
     #[test]
     fn merging_is_commutative_and_associative(seed: u64) {
         let dice = &mut Dice::new(seed);
@@ -197,7 +198,7 @@ proptest! {
         prop_assert_eq!(&left, &closed(at_once));
     }
 
-    /// A row that is in two deltas is counted twice; a row in none is lost silently.
+    /// A row in two deltas would be counted twice; a row in none would be lost silently.
     #[test]
     fn what_was_recorded_is_in_exactly_one_delta(seed: u64, windows in 1..6_u64) {
         let dice = &mut Dice::new(seed);
@@ -225,7 +226,7 @@ proptest! {
     }
 }
 
-/// A delta that no server takes would block everything behind it.
+/// A delta that no server accepts would block all deltas after it.
 #[test]
 fn a_great_tick_is_split_and_keeps_its_sums() {
     let dice = &mut Dice::new(7);
@@ -258,7 +259,7 @@ fn a_great_tick_is_split_and_keeps_its_sums() {
     assert_eq!(sums, reported);
 }
 
-/// The worst row: every bucket of both histograms taken, at counts that do not compress.
+/// The largest row: every bucket of both histograms is used, with counts that do not compress.
 #[test]
 fn the_greatest_single_row_fits_a_message() {
     let dice = &mut Dice::new(3);

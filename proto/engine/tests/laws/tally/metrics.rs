@@ -1,4 +1,4 @@
-//! Own metrics: added up in any order, each value once, and reported by their figures.
+//! Own metrics: values add up in any order, each counts once, and the report has their figures.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ use crate::rules::plans;
 use crate::support::history::{Act, Deed, History};
 use crate::support::naive;
 
-/// What arrival `n` adds in every history: to the counter, to the trend, to the rate.
+/// The amount that arrival `n` adds to the counter in every history; `value` is for the trend,
+/// `is_hit` for the rate metric.
 fn amount(n: u64) -> f64 {
     (n % 13) as f64 * 0.1
 }
@@ -46,7 +47,7 @@ pub(crate) fn count(tally: &mut Tally, key: RowKey, n: u64) {
     tally.check(key, !n.is_multiple_of(5));
 }
 
-/// Numbers of the arrivals that count: reported, in the measured time, by who held them.
+/// Numbers of the arrivals that count: reported by their holder, in the measured time.
 fn counted(history: &History, task: Option<u16>) -> Vec<u64> {
     let plan = &history.plan;
     let counts = |deed: &&Deed| {
@@ -59,7 +60,7 @@ fn counted(history: &History, task: Option<u16>) -> Vec<u64> {
     deeds.map(|deed| deed.n).collect()
 }
 
-/// Holds what is said of some arrivals to what they added.
+/// Compares the reported metrics of some arrivals with what these arrivals added.
 fn compare(
     numbers: &[u64],
     measured: Option<&MetricsReport>,
@@ -102,8 +103,8 @@ fn near(value: f64) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
-    /// Broken if a value is counted twice, lost, of the warm-up, of another task, or of a holder
-    /// that others had replaced. (That no order or repetition shows is the digest's law.)
+    /// Broken if a value is counted twice, is lost, or is one of the warm-up, of another task, or
+    /// of a holder that others had replaced. (The law of the digest covers order and repetition.)
     #[test]
     fn every_value_counts_once(seed: u64) {
         let history = History::new(seed);
@@ -116,7 +117,7 @@ proptest! {
         }
     }
 
-    /// Broken if cores that share the work count something else than one alone.
+    /// Broken if cores that share the work count something else than one core alone.
     #[test]
     fn grouping_does_not_show(seed: u64) {
         let dice = &mut Dice::new(seed);
@@ -139,7 +140,8 @@ proptest! {
         prop_assert_eq!(rows(merged), rows(alone.take()));
     }
 
-    /// Broken if a value of a trend moves by more than four digits allow, or past another one.
+    /// Broken if rounding changes a value of a trend by more than four digits allow, or changes the
+    /// order of two values.
     #[test]
     fn a_trend_keeps_four_digits_and_the_order(
         one in prop::num::f64::NORMAL, exponent in -14_i32..15, other in -1e15..1e15,
@@ -169,7 +171,8 @@ fn rows(rows: Rows) -> Vec<MetricRow> {
     deltas.into_iter().flat_map(|delta| delta.metrics).collect()
 }
 
-/// Broken if a trend of very many values makes a delta that no log takes, or loses some of them.
+/// Broken if a trend with very many values makes a delta that no log accepts, or loses some of
+/// them.
 #[test]
 fn a_wide_trend_is_split_and_whole_again() {
     let key = RowKey {
@@ -199,7 +202,7 @@ fn a_wide_trend_is_split_and_whole_again() {
     assert_eq!(again, whole);
 }
 
-/// Broken if what is no amount or value is counted as one.
+/// Broken if an invalid amount or value is counted.
 #[test]
 fn what_is_no_number_in_range_is_not_taken() {
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.1e15, -1.1e15] {
@@ -214,7 +217,7 @@ fn what_is_no_number_in_range_is_not_taken() {
     assert_eq!(Rounded::of(-0.0), Some(Rounded::default()));
 }
 
-/// Broken if a gate on a metric that two agents used as two kinds picks one of them.
+/// Broken if a gate picks one of two kinds of a metric that two agents recorded as different kinds.
 #[test]
 fn a_name_of_two_kinds_has_no_figure() {
     let mut sums = MetricSums::default();
@@ -232,7 +235,7 @@ fn a_name_of_two_kinds_has_no_figure() {
     assert_eq!(figure(&own, measured.as_ref()), Err(reason.to_owned()));
 }
 
-/// Broken if a gate that can never be measured, or says too little, is accepted.
+/// Broken if a gate is accepted that can never be measured, or that lacks a needed field.
 #[test]
 fn gates_that_measure_nothing_are_refused() {
     let own = |name: &str| {
@@ -279,7 +282,7 @@ fn gates_that_measure_nothing_are_refused() {
     }
 }
 
-/// A plan with one gate, of a scenario in Python or of a compiled one.
+/// A plan with one gate, for a scenario in Python or for a compiled one.
 fn scripted(threshold: Threshold, is_script: bool) -> Plan {
     let mut plan = plans::plan(&mut Dice::new(1));
     plan.thresholds = vec![threshold];

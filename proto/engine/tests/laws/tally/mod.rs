@@ -1,4 +1,4 @@
-//! Counting in an agent, and recovery of the counts of one that was killed.
+//! Counting in an agent, and recovery of the counts of a killed agent.
 
 mod crash_recovery;
 mod deltas;

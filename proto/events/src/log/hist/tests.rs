@@ -7,7 +7,7 @@ use flate2::write::ZlibEncoder;
 
 use super::*;
 
-/// The header fields that a test forges; the rest is valid.
+/// The header fields that a test forges; the others are valid.
 #[derive(Debug, Clone)]
 struct Forged {
     says_bytes: u32,
@@ -68,7 +68,7 @@ fn a_header_without_forged_fields_is_read() {
 }
 
 /// Broken if a header of forty bytes could make a reader allocate what it claims: four gigabytes of
-/// counts, or 50 MB of a range that no run has.
+/// counts, or 50 MB for a range that no run has.
 #[test]
 fn a_forged_header_is_refused() {
     let claims = [
@@ -152,8 +152,8 @@ fn a_bomb_is_not_inflated() {
     assert!(said.contains("inflates to more than"), "{said}");
 }
 
-/// Broken if numbers out of range made the library panic: counts behind the last, and the one
-/// negative number that has no opposite.
+/// Broken if numbers out of range make the library panic: counts after the last bucket, and the one
+/// negative number without a positive counterpart.
 #[test]
 fn numbers_out_of_range_are_refused() {
     let mut ahead = [0xff; NUMBER_BYTES_MAX].to_vec();
@@ -183,7 +183,7 @@ fn numbers_out_of_range_are_refused() {
     assert!(said.contains("2⁶³ zeroes"), "{said}");
 }
 
-/// Broken if text that is cut, of another form or with trailing bytes were read.
+/// Broken if text that is cut off, has another form or has trailing bytes is read.
 #[test]
 fn only_the_whole_form_is_read() {
     let whole = honest().encode();
@@ -200,8 +200,8 @@ fn only_the_whole_form_is_read() {
     refused(&EncodedHistogram("no base64!".to_owned()));
 }
 
-/// Broken if the bounds refused what agents write: the longest time there is, and every count that
-/// a histogram can hold.
+/// Broken if the limits refuse what agents write: the longest time there is, and every count that a
+/// histogram can contain.
 #[test]
 fn the_greatest_that_is_written_is_read() {
     for mut hist in [latency(), anatomy()] {
@@ -247,8 +247,8 @@ fn by_buckets(reader: &mut HistogramReader, text: &EncodedHistogram, sum: &Hist)
     Ok((filled.buckets(), filled.len(), counts(&sum)))
 }
 
-/// The values of a histogram and their counts. Its range is no part of them: a forged header may
-/// claim another one.
+/// The values of a histogram and their counts, without its range: a forged header may claim another
+/// range.
 fn counts(hist: &Hist) -> Vec<(u64, u64)> {
     let steps = hist.iter_recorded();
     let counts = steps.map(|step| (step.value_iterated_to(), step.count_at_value()));

@@ -1,5 +1,5 @@
-//! Steering: a change of the rate touches nothing before its tick, the shares are still the plan,
-//! and every request gets one answer.
+//! Steering: a change of the rate changes nothing before its tick, the shares still add up to the
+//! plan, and every request gets one answer.
 
 mod quotas;
 
@@ -73,8 +73,8 @@ fn dues(workload: &Workload) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What was sent before a change must not become another arrival, nor be sent again; what comes
-    /// after it is the new rate for exactly the time that is left.
+    /// An arrival that was sent before a change must not become another arrival, nor be sent again.
+    /// After the change the new rate applies for exactly the remaining time.
     #[test]
     fn a_change_keeps_what_was_due_before(seed: u64, poisson: bool) {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
@@ -95,7 +95,7 @@ proptest! {
             prop_assert!(new.is_sorted());
             prop_assert!(new.last().is_none_or(|&last| last < after.duration_us()));
             prop_assert_eq!(after.duration_us(), plan.profile.duration_us());
-            // The integral of what is left, in whole numbers: rate × time, rounded up.
+            // The integral of the remaining time, in whole numbers: rate × time, rounded up.
             let left_us = u128::from(after.duration_us() - at_us);
             let whole = (u128::from(change.rate.0) * left_us).div_ceil(1_000_000_000_000);
             let rest = (new.len() - same) as u128;
@@ -104,7 +104,7 @@ proptest! {
         }
     }
 
-    /// Takeovers and the books cut a steered run by time: each cut must be exact.
+    /// Takeovers and the accounting cut a steered run by time: each cut must be exact.
     #[test]
     fn cutting_a_steered_run_agrees_with_walking(seed: u64, poisson: bool) {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
@@ -124,8 +124,9 @@ proptest! {
         }
     }
 
-    /// However changes of the rate and of the map follow each other, agents together fire exactly
-    /// what the fold has planned, each arrival once and under the generation that counts.
+    /// However changes of the rate and of the map follow each other, all agents together fire
+    /// exactly the arrivals that the fold has planned, each once and under the generation that
+    /// counts.
     #[test]
     fn shares_of_a_steered_run_are_the_plan(seed: u64, poisson: bool, split in 1..4_u64) {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
@@ -350,7 +351,7 @@ fn refusal(decision: Option<Decision>) -> Option<NotSteered> {
     }
 }
 
-/// Load whose change takes effect before every agent knows of it is offered twice, or not at all.
+/// A change that takes effect before every agent knows of it would be fired twice, or not at all.
 #[test]
 fn a_change_leaves_time_to_hear_of_it() {
     let mut story = Story::new(None);
@@ -397,8 +398,8 @@ fn what_cannot_be_done_is_refused() {
     assert!(matches!(closed.ask(2, pause()), Some(Decision::Paused(_))));
 }
 
-/// Broken if the end of a run whose rows are used up does not move with the rate, or a change may
-/// come after it.
+/// Broken if the end of a run whose rows are used up does not move with the rate, or if a change
+/// after that end is accepted.
 #[test]
 fn the_last_row_ends_a_steered_run() {
     let text = include_str!("../../../../../golden/plan-feeds-stop.v1.json");
@@ -439,8 +440,8 @@ fn a_pause_is_one_pause() {
     assert!(matches!(story.ask(14, pause()), Some(Decision::Paused(_))));
 }
 
-/// Broken if a run that is paused when it was steered too often can never be resumed, or if more
-/// than that resume is stored.
+/// Broken if a run that is paused after too many changes can never be resumed, or if more than that
+/// resume is stored.
 #[test]
 fn a_run_that_was_steered_too_often_can_still_be_resumed() {
     let mut story = Story::new(None);

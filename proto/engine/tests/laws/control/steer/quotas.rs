@@ -37,8 +37,8 @@ fn exceeded(decision: Option<Decision>) -> Option<(RateLimit, Rate, Rate)> {
     Some((key, limit, requested))
 }
 
-/// Broken if a user could raise a run above what its tenant may have once it runs, or a refusal
-/// named another limit than the one that the rate exceeds.
+/// Broken if a user could raise a running run above its tenant's limit, or if a refusal names
+/// another limit than the one that the rate exceeds.
 #[test]
 fn a_tenant_s_run_is_not_steered_above_its_quota() {
     let mut story = Story::new(None);
