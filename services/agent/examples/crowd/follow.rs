@@ -20,13 +20,13 @@ use crate::plan::ask;
 use crate::spread::Spread;
 use crate::{Trouble, connect, say, subjects};
 
-/// A run that takes longer than its load and this has failed.
+/// Maximum time of the run beyond its load; a run that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How often a watcher takes a snapshot.
+/// Interval between snapshots of the watcher.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
 
-/// Asks for a run and follows it to its end.
+/// Requests a run and follows it to its end.
 pub(crate) async fn run(agents: u32, secs: u64) -> Result<Value, Trouble> {
     let (bus, subjects) = (connect("crowd-watcher").await?, subjects()?);
     bus.open_log().await?;
@@ -45,7 +45,7 @@ struct Watcher {
     control: Control,
     live: LiveView,
     workload: Option<Workload>,
-    /// From the storing of a delta to its being folded, both by the clock of this machine.
+    /// Time from the storing of a delta to its fold, both by the clock of this machine.
     lags: Spread,
     snapshots: Spread,
     /// Every delta, for the report.
@@ -94,7 +94,7 @@ impl Watcher {
                 _ = clock.tick() => self.look(),
             }
         }
-        // What was stored before the seal may come after it.
+        // Deltas stored before the seal may arrive after it.
         let covered = self.control.sealed.as_ref().map_or(0, |seal| seal.data_seq);
         while self.deltas.last().map_or(0, |last| last.seq) < covered {
             let step = self.data_tail.next().await?;
@@ -160,7 +160,7 @@ impl Watcher {
         }
     }
 
-    /// Folds everything once more into the report, as the command does in the end.
+    /// Folds everything once more into the report, as the command does at the end.
     fn close(mut self) -> Result<Value, Trouble> {
         let bytes: usize = self.deltas.iter().map(|delta| delta.payload.len()).sum();
         let began = Instant::now();

@@ -1,4 +1,4 @@
-//! How long the laws take for a fleet: one life of a run of many agents, without a server.
+//! How long the laws take for a fleet: one whole run of many agents, without a server.
 
 use std::collections::BTreeSet;
 
@@ -25,13 +25,13 @@ use crate::Trouble;
 use crate::plan::request;
 use crate::rows::{Books, Rows};
 
-/// Of so many agents one is lost.
+/// One of this number of agents is lost.
 const LOST_OF: usize = 10;
 
 /// Length of the run, in seconds.
 const SECS: u64 = 30;
 
-/// A run, and how long each step of it took in µs.
+/// A run, and the time of each step of it in µs.
 struct Life {
     log: ControlLog,
     seq: u64,
@@ -205,7 +205,7 @@ impl Life {
         Ok(())
     }
 
-    /// The report of a run of which no delta came: every tick of it has to be looked into.
+    /// The report of a run without any delta: it has to examine every tick.
     fn report(&mut self) -> Result<(), Trouble> {
         let control = self.time("fold of the control log", |life| life.log.close());
         let report = self.time("report, everything lost", |_| {

@@ -1,5 +1,5 @@
-//! One light agent: heartbeats, offer, ready, a delta a tick, last words. What it counts is made
-//! up; everything else is as a real agent does it.
+//! One light agent: heartbeats, offer, ready, one delta per tick, last words. Its counts are made
+//! up; everything else is as in a real agent.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,19 +31,20 @@ use crate::rows::{Books, Rows};
 use crate::spread::Spread;
 use crate::{Trouble, connect, say, subjects};
 
-/// Agents that connect at a time.
+/// Number of agents that connect at the same time.
 const CONNECTING: u32 = 50;
 
-/// What all agents found.
+/// The measurements of all agents.
 #[derive(Debug, Default)]
 struct Found {
-    /// From publishing a delta to its acknowledgement.
+    /// Time from publishing a delta to its acknowledgement.
     acks: Spread,
-    /// From closing a delta to its acknowledgement: it waits for those before it.
+    /// Time from closing a delta to its acknowledgement, which includes the wait for the deltas
+    /// before it.
     behind: Spread,
-    /// From the begin of a heartbeat to its reply.
+    /// Time from the begin of a heartbeat to its reply.
     beats: Spread,
-    /// What deltas are made of.
+    /// The rows that deltas consist of.
     rows: Rows,
     /// Bytes of deltas.
     bytes: u64,
@@ -57,7 +58,7 @@ fn with<T>(found: &Shared, change: impl FnOnce(&mut Found) -> T) -> T {
     change(&mut found.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Plays `count` agents through one run.
+/// Runs `count` agents through one run.
 pub(crate) async fn crowd(count: u32) -> Result<Value, Trouble> {
     let found = Shared::default();
     let mut members = JoinSet::new();
@@ -92,7 +93,7 @@ struct Member {
     ready_for: u32,
 }
 
-/// Its part in a run that starts or started.
+/// The agent's part in a run that starts or has started.
 struct Part {
     workload: Workload,
     shards: u32,
@@ -103,7 +104,8 @@ struct Part {
     books: Books,
 }
 
-/// An event on its way into the log. One at a time leaves, so that none overtakes another.
+/// An event on its way into the log. They are published one at a time, so that none overtakes
+/// another.
 struct Letter {
     stream: Stream,
     subject: String,
@@ -112,7 +114,7 @@ struct Letter {
     closed: Option<Instant>,
 }
 
-/// Stores what comes, in order; ends with its member.
+/// Stores the events in order; ends with its agent.
 async fn deliver(bus: Bus, mut letters: mpsc::UnboundedReceiver<Letter>, found: Shared) {
     while let Some(letter) = letters.recv().await {
         let began = Instant::now();
@@ -198,7 +200,7 @@ impl Member {
         let (bus, found) = (self.bus.clone(), self.found.clone());
         tokio::spawn(async move {
             let began = Instant::now();
-            // Without an answer the next one is in a second.
+            // Without a reply the agent sends the next heartbeat in a second.
             let Ok(reply) = bus.request(&subject, payload, patience).await else {
                 return;
             };
@@ -217,7 +219,7 @@ impl Member {
         }
     }
 
-    /// Answers to what it was told.
+    /// Reacts to the decisions received so far.
     async fn act(&mut self, timeouts: &Timeouts) -> Result<(), Trouble> {
         if self.view.created().is_some() && !self.offered {
             self.offered = true;
@@ -263,7 +265,7 @@ impl Member {
         });
     }
 
-    /// How long until its next tick is closed.
+    /// Time until its next tick is closed.
     fn until_close(&self) -> Duration {
         let us = self.part.as_ref().map_or(0, |part| {
             part.start_at
@@ -273,14 +275,14 @@ impl Member {
         Duration::from_micros(us)
     }
 
-    /// Closes a tick into deltas and sends them; after the last one it says its last words.
+    /// Closes a tick into deltas and sends them; after the last one it publishes its last words.
     async fn close(&mut self) -> Result<(), Trouble> {
         let Some(run) = self.run.clone() else {
             return Ok(());
         };
         let holds = self.view.holds();
         let Some(part) = self.part.as_mut().filter(|part| !part.is_over()) else {
-            // Until it hears that the run is over.
+            // Until it learns that the run is over.
             sleep(Duration::from_millis(50)).await;
             return Ok(());
         };
@@ -360,7 +362,7 @@ fn envelope<E: Serialize>(event: E) -> Result<(EventId, Bytes), Trouble> {
     Ok((id, Bytes::from(serde_json::to_vec(&event)?)))
 }
 
-/// Stores an event, however often it takes.
+/// Stores an event, with as many attempts as necessary.
 async fn store(
     bus: &Bus,
     stream: Stream,

@@ -1,13 +1,13 @@
-//! A crowd of light agents for measuring: each speaks the real protocol on a connection of its own
-//! and sends real deltas, of calls that are never made. `./dev bench scale` starts
-//! it against a real server and a real coordinator.
+//! A crowd of light agents for measurements: each speaks the real protocol on a connection of its
+//! own and sends real deltas, of calls that are never made. `./dev bench scale` starts it against a
+//! real server and a real coordinator.
 //!
-//!     crowd agents COUNT         takes part in one run and says how its deltas fared
-//!     crowd run COUNT SECS       asks for that run, follows and folds it, and says how it fared
-//!     crowd laws COUNT           how long the laws take for so many, without a server
+//!     crowd agents COUNT         takes part in one run and prints the times of its deltas
+//!     crowd run COUNT SECS       requests that run, follows and folds it, and prints its figures
+//!     crowd laws COUNT           measures the laws for that number of agents, without a server
 //!
-//! The server is named by NATS_URL and NATS_TOKEN; what is found is printed as one line of JSON. It
-//! must never be part of the product.
+//! NATS_URL and NATS_TOKEN name the server; the result is printed as one line of JSON. It must
+//! never be part of the product.
 
 mod follow;
 mod laws;
@@ -24,7 +24,7 @@ use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use serde_json::Value;
 use tokio::runtime::Builder;
 
-/// Whatever keeps it from measuring.
+/// An error that prevents the measurement.
 type Trouble = Box<dyn Error + Send + Sync>;
 
 fn main() -> ExitCode {
@@ -58,7 +58,7 @@ fn say(found: &Value) {
     println!("{found}");
 }
 
-/// A connection of its own.
+/// Opens a new connection.
 async fn connect(name: &str) -> Result<Bus, Trouble> {
     let options = Options {
         token: std::env::var("NATS_TOKEN").ok(),

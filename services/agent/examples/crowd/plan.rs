@@ -1,5 +1,5 @@
-//! The run that the crowd plays: five tasks, so many arrivals per second for each agent that every
-//! delta has rows and histograms of all five.
+//! The run that the crowd plays: five tasks, and so many arrivals per second for each agent that
+//! every delta has rows and histograms of all five.
 
 use bytes::Bytes;
 use loadpilot_bus::{Bus, Stream};
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 
 use crate::Trouble;
 
-/// Tasks of the plan, each of one call.
+/// Number of tasks of the plan, each with one call.
 const TASKS: u64 = 5;
 
 /// Arrivals per second for each agent.
 const RPS_EACH: u64 = 50;
 
-/// Longest wait for the agents, in µs.
+/// Maximum wait for the agents, in µs.
 const WAIT_US: u64 = 120_000_000;
 
-/// From the decision to start to the start, in µs: what is offered for a fleet.
+/// Time from the decision to start to the start, in µs: the time offered for a fleet.
 const LEAD_US: u64 = 3_000_000;
 
-/// Asks for a run of `agents` agents that offers load for `secs` seconds.
+/// Requests a run of `agents` agents that offers load for `secs` seconds.
 pub(crate) async fn ask(
     bus: &Bus,
     subjects: &Subjects,
@@ -45,7 +45,7 @@ pub(crate) async fn ask(
     Ok(run)
 }
 
-/// What is asked for.
+/// The plan of the request.
 pub(crate) fn request(agents: u32, secs: u64) -> Result<RunRequested, Trouble> {
     let wanted = json!({"want": agents, "min": agents, "wait_us": WAIT_US});
     Ok(serde_json::from_value(json!({

@@ -1,6 +1,6 @@
-//! What a light agent reports of a tick. Counts are those of the arrivals that it holds; the
-//! histograms are made by the shipped tally, some of each count, and taken again and again: to make
-//! those of a thousand agents anew each second would be a thousand agents' work for one machine.
+//! The rows that a light agent reports of a tick. Counts are those of the arrivals that it holds.
+//! The shipped tally makes the histograms, a few for each count, and they are reused: making those
+//! of a thousand agents anew each second would be the work of a thousand agents on one machine.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use loadpilot_events::log::delta::{
 use loadpilot_events::log::samples::EncodedSamples;
 use loadpilot_events::{BootId, Outcome};
 
-/// Different rows of one count.
+/// Number of different rows for one count.
 const VARIANTS: u64 = 16;
 
-/// Rows that were made, by count and variant.
+/// The rows made so far, by count and variant.
 #[derive(Debug, Default)]
 pub(crate) struct Rows(BTreeMap<(u64, u64), (CallRow, AnatomyRow)>);
 
-/// How far one agent has counted.
+/// The totals of one agent so far.
 #[derive(Debug)]
 pub(crate) struct Books {
     boot_id: BootId,
@@ -109,7 +109,7 @@ impl Rows {
     }
 }
 
-/// How many arrivals of each task are due in a tick, of those that `held` has.
+/// Number of arrivals of each task that are due in a tick, of the shards in `held`.
 fn arrivals(workload: &Workload, shards: u32, tick: u32, held: &[u32]) -> BTreeMap<u16, u64> {
     let range = workload.arrivals_in_tick(tick);
     let share = Share::new(shards, held.to_vec());
@@ -134,7 +134,7 @@ fn made_of(count: u64, variant: u64, key: RowKey) -> (CallRow, AnatomyRow) {
     rows.expect("calls make a row of each")
 }
 
-/// A call that took some ms, as most do, or much longer, as few do.
+/// A call that took some ms, as most do, or much longer, as a few do.
 fn call(key: RowKey, n: u64) -> CallEnd {
     let dice = |index: u64, most: u64| below(most, draw(7, Purpose::TaskKey, n, index));
     let slow = if dice(0, 100) == 0 { 20 } else { 1 };

@@ -1,4 +1,4 @@
-//! Times of one kind, in µs, and what is said of them.
+//! Times of one kind, in µs, and their summary.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ impl Spread {
         self.0.push(us);
     }
 
-    /// How many, and the median, the 99th percentile and the greatest: exact, of all of them.
+    /// Number, median, 99th percentile and maximum, exact over all of them.
     pub(crate) fn told(&mut self) -> Value {
         self.0.sort_unstable();
         let count = self.0.len();

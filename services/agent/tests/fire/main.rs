@@ -1,4 +1,4 @@
-//! The load engine of one core against a target that counts by itself.
+//! The load engine of one core against a target that counts for itself.
 
 mod arrival;
 mod http;

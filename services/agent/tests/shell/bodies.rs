@@ -13,13 +13,13 @@ use loadpilot_events::plan::{Body, Method, Object};
 
 use crate::world::{World, timeouts};
 
-/// No pattern of it fits a part or a buffer.
+/// Content whose pattern does not fit the size of a part or of a buffer.
 fn large(seed: u8) -> Bytes {
     let byte = |n: usize| (n % 251) as u8 ^ seed;
     (0..(600 << 10) + 13).map(byte).collect()
 }
 
-/// A target that hands every body it was sent to the test.
+/// A target that passes every received body to the test.
 fn target(bodies: Sender<Vec<u8>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));
@@ -75,7 +75,7 @@ async fn put(world: &World, named: &Bytes, content: Bytes) {
     put.expect("the store takes it");
 }
 
-/// Broken if a body were cut, mixed with another, or sent by one core only.
+/// Broken if a body is cut off, mixed with another, or sent by one core only.
 #[tokio::test]
 async fn every_request_carries_the_body_that_its_plan_names() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -100,7 +100,7 @@ async fn every_request_carries_the_body_that_its_plan_names() {
     assert!(counts[1] >= 6 && counts[0] > 2 * counts[1], "{counts:?}");
 }
 
-/// A body that is not there: nothing starts, and the reason names it.
+/// If a body is absent, nothing starts, and the reason names it.
 #[tokio::test]
 async fn a_missing_body_fails_the_preparation() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -116,7 +116,7 @@ async fn a_missing_body_fails_the_preparation() {
     assert!(bodies.try_recv().is_err(), "nothing was sent");
 }
 
-/// Other bytes under its name, of the same length or longer: nothing starts either.
+/// If other bytes are stored under its name, of the same length or longer, nothing starts either.
 #[tokio::test]
 async fn a_corrupt_body_fails_the_preparation() {
     for wrong in [large(1), [large(0), large(1)].concat().into()] {

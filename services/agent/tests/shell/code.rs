@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::world::{World, timeouts};
 
-/// An agent without Python that offered nothing for code, or skipped its hooks or its checks,
-/// would leave compiled scenarios to agents with Python.
+/// Broken if an agent without Python offers no capacity for code, or skips its hooks or checks:
+/// only agents with Python could run compiled scenarios.
 #[tokio::test]
 async fn an_agent_without_python_plays_code() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -71,8 +71,8 @@ async fn an_agent_without_python_plays_code() {
     assert_eq!(raised, BTreeMap::from([(text, 150)]));
 }
 
-/// Users that stayed on one thread would leave the other cores idle; users that two threads had
-/// would log in twice.
+/// Broken if all users stay on one thread, which leaves the other cores idle, or if two threads
+/// have the same user, which would log in twice.
 #[tokio::test]
 async fn users_of_a_closed_loop_are_spread_over_the_cores() {
     const USERS: u32 = 6;

@@ -1,4 +1,4 @@
-//! What an agent does when the world around it breaks.
+//! Reactions of an agent to faults around it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,11 +12,12 @@ use loadpilot_events::{Outcome, Rate};
 
 use crate::world::{World, silence, sum, timeouts};
 
-/// Longer than a busy machine stalls, so that an agent fences itself for the cause that a test
-/// makes.
+/// Longer than a busy machine stalls, so that an agent fences itself only because of the fault that
+/// the test makes.
 const FENCE: Duration = Duration::from_secs(2);
 
-/// A coordinator that dies mid-run must cost nothing; what it decides afterwards reaches the agent.
+/// The death of a coordinator during a run must cost nothing; the decisions of the next one reach
+/// the agent.
 #[tokio::test]
 async fn a_coordinator_restarts_and_nothing_is_lost() {
     let mut world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -33,7 +34,7 @@ async fn a_coordinator_restarts_and_nothing_is_lost() {
     world.script.beat(|beat| beat.seen.is_empty()).await;
 }
 
-/// Cut off from NATS it must fall silent by itself, keep what it counted, and account for it when
+/// Without a connection to NATS an agent must fence itself, keep its counts, and publish them when
 /// the link is back.
 #[tokio::test]
 async fn cut_off_it_fences_itself_and_reports_afterwards() {
@@ -63,7 +64,7 @@ async fn cut_off_it_fences_itself_and_reports_afterwards() {
     );
 }
 
-/// That the open tick cannot be kept is told before anything is sent.
+/// If the open tick cannot be stored, the agent reports that before it sends anything.
 #[tokio::test]
 async fn a_state_directory_that_cannot_be_used_fails_its_shards() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -81,7 +82,7 @@ async fn a_state_directory_that_cannot_be_used_fails_its_shards() {
 /// name is not resolved.
 #[tokio::test]
 async fn a_nats_server_whose_addresses_are_unknown_fails_its_shards() {
-    // No resolver takes a label of 64 characters.
+    // No resolver accepts a label of 64 characters.
     let server = format!("{}.invalid", "n".repeat(64));
     let targets = TargetPolicy::local().with_own_server(&format!("nats://{server}:4222"));
     let (limits, delay) = (Limits::default(), Duration::ZERO);
@@ -94,8 +95,8 @@ async fn a_nats_server_whose_addresses_are_unknown_fails_its_shards() {
     assert_eq!(world.target.total(), 0);
 }
 
-/// NATS reports no responders: a coordinator may be restarting, so the agent must not fence; but
-/// without a coordinator it must not fire for ever.
+/// NATS reports that there are no responders. A coordinator may be restarting, so the agent must
+/// not fence itself; but without a coordinator it must not fire for ever.
 #[tokio::test]
 async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
     let timeouts = Timeouts {
@@ -107,7 +108,7 @@ async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
     world.begin(world.plan(30)).await;
     world.target.seen(10).await;
     world.script.die().await;
-    // Past the fence time, and still firing: NATS reports no responders.
+    // After the fence time, and still firing: NATS reports no responders.
     world.target.seen(world.target.total() + 300).await;
     let fenced = world.script.fact(|what| match what {
         What::IsolationStop(stop) => Some(stop.reason.clone()),
@@ -119,7 +120,8 @@ async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
     world.adds_up(&words).await;
 }
 
-/// A coordinator listens but never answers: the agent cannot know whether it is connected.
+/// A coordinator listens but never answers: the agent cannot know whether it is connected, and
+/// fences itself.
 #[tokio::test]
 async fn a_coordinator_that_never_answers_fences() {
     let timeouts = Timeouts {
@@ -162,7 +164,7 @@ async fn a_halt_cuts_everything_at_once() {
     assert_eq!(sum(&world.script.deltas().await), words.totals);
 }
 
-/// A full log must end the load: what cannot be reported must not be sent.
+/// A full log must end the load: an agent must not send what it cannot report.
 #[tokio::test]
 async fn a_full_log_stops_the_load() {
     let limits = Limits {
@@ -176,7 +178,8 @@ async fn a_full_log_stops_the_load() {
     assert!(sent < 6_000, "{sent} of 6,000");
 }
 
-/// Users that need more open files than there are would fail one by one in the midst of the run.
+/// Broken if a run starts whose users need more open files than the limit: their calls would fail
+/// one by one.
 #[tokio::test]
 async fn too_few_open_files_fail_before_the_start() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;

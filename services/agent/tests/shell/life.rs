@@ -1,4 +1,4 @@
-//! The life of an agent while the world is whole.
+//! The life of an agent without faults.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use loadpilot_events::log::evt::{FinishReason, What};
 use crate::script::now;
 use crate::world::{SHARDS, World, holder, reassigned, timeouts};
 
-/// The whole story once: offers, gets ready, fires what the plan says, reports every tick, says
-/// its last words, and forgets the run when it is sealed.
+/// The whole life once: the agent offers capacity, gets ready, fires what the plan says, reports
+/// every tick, publishes its last words, and forgets the run when it is sealed.
 #[tokio::test]
 async fn one_run_from_creation_to_the_last_words() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -44,8 +44,8 @@ async fn one_run_from_creation_to_the_last_words() {
     world.script.beat(|beat| beat.seen.is_empty()).await;
 }
 
-/// Otherwise a coordinator that began to listen after the last heartbeat takes the offer a whole
-/// interval later.
+/// Broken if no heartbeat follows an offer: a coordinator that began to listen after the last
+/// heartbeat would take the offer a whole interval later.
 #[tokio::test]
 async fn an_offer_is_followed_by_a_heartbeat() {
     let timeouts = Timeouts {
@@ -59,8 +59,8 @@ async fn an_offer_is_followed_by_a_heartbeat() {
     world.script.beat(|beat| beat.seen.len() == 1).await;
 }
 
-/// An agent that said that it is ready before its connections are open would let the first calls
-/// pay for their handshakes.
+/// Broken if an agent is ready before its connections are open: the first calls would include the
+/// handshakes.
 #[tokio::test]
 async fn it_is_ready_when_its_connections_are_open() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -79,8 +79,8 @@ async fn it_is_ready_when_its_connections_are_open() {
     assert_eq!(open, 5);
 }
 
-/// An agent that did not wait for handshakes would be ready before it is; one that waited for a
-/// target which cannot be had would never be.
+/// Broken if an agent is ready before its handshakes are done, or is never ready if the target
+/// cannot be reached.
 #[tokio::test]
 async fn it_is_not_ready_while_a_handshake_lasts() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -94,7 +94,7 @@ async fn it_is_not_ready_while_a_handshake_lasts() {
     world.create(plan).await;
     world.assign().await;
     let (silent, _) = listener.accept().await.expect("a connection");
-    // Nothing to wait for: that nothing happens is the point.
+    // There is no event to wait for: the test is that nothing happens.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let facts = world.script.facts().await;
     assert!(!facts.contains(&"ShardsReady".to_owned()), "{facts:?}");
@@ -105,8 +105,8 @@ async fn it_is_not_ready_while_a_handshake_lasts() {
         .await;
 }
 
-/// What is open lies in a file for each thread; what is closed frees its room, and a clean end
-/// leaves nothing behind.
+/// The open tick is in one file for each thread. Closing a delta frees its space, and a clean end
+/// leaves no file.
 #[tokio::test]
 async fn the_open_tick_lies_in_rings_until_the_end() {
     let mut world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -126,7 +126,7 @@ async fn the_open_tick_lies_in_rings_until_the_end() {
     let words = world.last_words().await;
     assert_eq!(words.totals.calls, BTreeMap::from([(Outcome::Ok, 300)]));
     world.adds_up(&words).await;
-    // Its files go once its last words are stored, and it does not leave before.
+    // The agent removes its files once its last words are stored, and does not leave before.
     world.wish.send_replace(Shutdown::Drain);
     let exit = (&mut world.life).await;
     assert_eq!(exit.expect("no panic"), Exit::Left);
@@ -134,7 +134,7 @@ async fn the_open_tick_lies_in_rings_until_the_end() {
     assert_eq!(left.count(), 0);
 }
 
-/// Live events may all be lost: replies to heartbeats bring every one of them.
+/// Even if all live events are lost, the replies to heartbeats contain every one of them.
 #[tokio::test]
 async fn heartbeats_bring_what_was_missed() {
     let mut world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -145,7 +145,7 @@ async fn heartbeats_bring_what_was_missed() {
     world.adds_up(&words).await;
 }
 
-/// A stop lets what is in flight come to its end.
+/// After a stop, calls in flight come to their end.
 #[tokio::test]
 async fn a_stop_drains() {
     let world = World::start(Limits::default(), timeouts(), Duration::from_millis(300)).await;
@@ -169,8 +169,8 @@ async fn a_stop_drains() {
     world.adds_up(&words).await;
 }
 
-/// SIGTERM without another agent: after the time for others to take over nothing new is started,
-/// what is in flight ends, all is stored, and the fleet knows.
+/// SIGTERM without another agent: after the time for a takeover nothing new is started, calls in
+/// flight end, everything is stored, and the fleet is informed.
 #[tokio::test]
 async fn leaving_alone_drains_and_says_so() {
     for hand_over in [Duration::ZERO, Duration::from_millis(300)] {
@@ -195,7 +195,8 @@ async fn leaving_alone_drains_and_says_so() {
     }
 }
 
-/// SIGTERM while others can take over: it fires all that is due before their tick, and ends then.
+/// SIGTERM while others can take over: the agent fires all that is due before their tick, and then
+/// ends.
 #[tokio::test]
 async fn leaving_serves_its_shards_until_others_take_them() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -218,7 +219,7 @@ async fn leaving_serves_its_shards_until_others_take_them() {
     assert_eq!(leaving.count(), 1);
 }
 
-/// Shards that go to others at a tick: it fires all that is due before, and nothing after.
+/// Shards that go to others at a tick: the agent fires all that is due before, and nothing after.
 #[tokio::test]
 async fn a_takeover_ends_at_its_tick() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -239,7 +240,8 @@ async fn a_takeover_ends_at_its_tick() {
     world.adds_up(&words).await;
 }
 
-/// A holder whose share grows mid-run fires the old share up to the tick and the new one from it.
+/// A holder whose share grows during a run fires the old share up to the tick and the new one from
+/// it.
 #[tokio::test]
 async fn a_share_that_grows_is_fired_exactly() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;
@@ -272,7 +274,7 @@ async fn a_share_that_grows_is_fired_exactly() {
     world.adds_up(&words).await;
 }
 
-/// An agent that comes to a run that has begun must not fire what was due before it held anything.
+/// An agent that joins a running run must not fire what was due before it held anything.
 #[tokio::test]
 async fn a_late_joiner_begins_at_its_tick() {
     let world = World::start(Limits::default(), timeouts(), Duration::ZERO).await;

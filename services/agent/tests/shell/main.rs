@@ -1,5 +1,5 @@
 //! One agent with a bus in memory, a scripted coordinator and a real target: its whole life, and
-//! what it does when the world around it breaks. What the target counted is the truth.
+//! its reactions to faults. The counts of the target are the truth.
 
 mod bodies;
 mod code;

@@ -1,5 +1,5 @@
-//! A coordinator that does what the test says: it writes decisions, tells them, answers
-//! heartbeats and clock requests, and reads what agents state.
+//! A coordinator controlled by the test: it stores and announces decisions, answers heartbeats and
+//! clock requests, and reads the facts of agents.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How long a test waits for what must happen; only a broken agent takes that long.
+/// Maximum wait for something that must happen; only a broken agent takes that long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn now() -> Timestamp {
@@ -26,14 +26,14 @@ pub(crate) fn now() -> Timestamp {
     Timestamp(u64::try_from(since.as_micros()).expect("this century"))
 }
 
-/// What the world outside can do with it.
+/// The handle by which a test controls the coordinator.
 pub(crate) struct Script {
     pub(crate) bus: Bus,
     pub(crate) subjects: Subjects,
     pub(crate) run: RunId,
-    /// Values to hand over.
+    /// Secret values to hand over.
     pub(crate) secrets: Option<BTreeMap<String, String>>,
-    /// Whether decisions are told when they are made; otherwise only replies bring them.
+    /// Whether decisions are announced when they are made; otherwise only replies contain them.
     pub(crate) tells: bool,
     news: Arc<Mutex<Vec<News>>>,
     beats: watch::Sender<Option<AgentBeat>>,
@@ -41,7 +41,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// A coordinator of one run that listens already.
+    /// A coordinator of one run, which is already listening.
     pub(crate) async fn start(bus: Bus) -> Self {
         bus.open_log().await.expect("a log in memory");
         let mut script = Self {
@@ -58,7 +58,7 @@ impl Script {
         script
     }
 
-    /// Listens (again); with `answers` false it hears heartbeats and says nothing.
+    /// Listens (again); with `answers` false it receives heartbeats and sends no reply.
     pub(crate) async fn listen(&mut self, answers: bool) {
         let beats = self.subscribe(self.subjects.heartbeat_all()).await;
         let clocks = self.subscribe(self.subjects.clock()).await;
@@ -74,7 +74,7 @@ impl Script {
         }
     }
 
-    /// Ends as with kill -9: what it knew is in the log only.
+    /// Ends as by kill -9: its knowledge is in the log only.
     pub(crate) async fn die(&mut self) {
         self.servants.shutdown().await;
     }
@@ -83,7 +83,7 @@ impl Script {
         self.bus.subscribe(&subject).await.expect("the bus is up")
     }
 
-    /// Writes a decision and tells it.
+    /// Stores a decision and announces it.
     pub(crate) async fn decide(&self, decision: Decision) {
         let event = Envelope {
             v: EVENT_VERSION,
@@ -121,7 +121,7 @@ impl Script {
         }
     }
 
-    /// Waits for the first heartbeat that is as wanted.
+    /// Waits for the first heartbeat for which `wanted` is true.
     pub(crate) async fn beat(&self, wanted: impl Fn(&AgentBeat) -> bool) -> AgentBeat {
         let mut beats = self.beats.subscribe();
         let found = beats.wait_for(|beat| beat.as_ref().is_some_and(&wanted));
@@ -134,7 +134,7 @@ impl Script {
             .expect("just checked")
     }
 
-    /// Waits for the first fact that `pick` takes.
+    /// Waits for the first fact that `pick` accepts.
     pub(crate) async fn fact<T>(&self, pick: impl Fn(&What) -> Option<T>) -> T {
         let facts = vec![self.subjects.evt_all(&self.run)];
         let mut tail = self.bus.tail(Stream::Ctl, facts, 1).await.expect("a log");
@@ -261,6 +261,6 @@ async fn answer_secrets(bus: Bus, mut requests: Subscription, payload: Vec<u8>) 
 
 async fn reply_to(bus: &Bus, message: &Message, payload: Vec<u8>) {
     let reply = message.reply.as_ref().expect("it was a request");
-    // The requester may be cut off by now.
+    // The connection of the requester may be cut by now.
     let _ = bus.publish(reply, payload.into()).await;
 }

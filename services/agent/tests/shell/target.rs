@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::script::PATIENCE;
 
-/// Answers every request with 200 and remembers what it saw.
+/// Answers every request with 200 and counts it.
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
     counts: Arc<Mutex<BTreeMap<String, u64>>>,
@@ -19,7 +19,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// A target on loopback that thinks for `delay` before it answers.
+    /// A target on loopback that waits for `delay` before it answers.
     pub(crate) fn start(delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");

@@ -1,4 +1,4 @@
-//! One agent with everything around it, and what a test may want of it.
+//! One agent with everything around it, and the operations that tests need.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::target::Target;
 
 pub(crate) const SHARDS: u32 = 16;
 
-/// One agent that runs, and everything around it.
+/// A running agent, and everything around it.
 pub(crate) struct World {
     pub(crate) script: Script,
     pub(crate) target: Target,
@@ -49,7 +49,7 @@ pub(crate) fn holder(agent: &str) -> Holder {
     }
 }
 
-/// Short waits, so that a broken world shows soon; none of them is a measure of speed.
+/// Short waits, so that a failure shows soon; none of them measures speed.
 pub(crate) fn timeouts() -> Timeouts {
     Timeouts {
         heartbeat: Duration::from_millis(50),
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    /// From the request to the moment at which the start is decided.
+    /// Time from the request to the decision about the start.
     pub(crate) async fn begin(&self, plan: Plan) {
         self.create(plan).await;
         self.script
@@ -216,7 +216,7 @@ impl World {
         failed.await
     }
 
-    /// What a kill would leave now.
+    /// The rings that a kill would leave now.
     pub(crate) fn rings(&self) -> Vec<RingContents> {
         let files = std::fs::read_dir(self.state.path()).expect("a folder");
         let files = files.map(|file| file.expect("a file").path());
@@ -241,8 +241,8 @@ impl World {
         self.script.decide(Decision::RunSealed(sealed)).await;
     }
 
-    /// Deltas are whole and in order, agree with the last words, and every call that was sent is
-    /// one that the target saw.
+    /// Checks that deltas are complete and in order, agree with the last words, and that the target
+    /// saw every call that was sent.
     pub(crate) async fn adds_up(&self, words: &ShardsFinished) {
         let deltas = self.script.deltas().await;
         let seqs: Vec<u64> = deltas.iter().map(|delta| delta.seq).collect();
@@ -288,7 +288,7 @@ pub(crate) fn reassigned(
 }
 
 /// The number of requests once no more of them arrive for 3 s, longer than any fence that a test
-/// sets. It is waited for in parts: a machine that stalls for 3 s ends one of them, not all.
+/// sets. The wait has several parts: a machine that stalls for 3 s ends one of them, not all.
 pub(crate) async fn silence(target: &Target) -> u64 {
     let (mut before, mut parts) = (target.total(), 0);
     while parts < 30 {

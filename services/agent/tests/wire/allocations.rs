@@ -1,10 +1,10 @@
-//! What a call costs in memory: nothing, once its connection is open.
+//! Memory allocations of a call: none, once its connection is open.
 
 use crate::support::memory::Alone;
 use crate::support::run::{Ask, run_in_turn_until};
 use crate::support::server::Server;
 
-/// How often the core allocates in a run of so many calls on one connection.
+/// Number of allocations of the core in a run of this number of calls on one connection.
 fn allocations(ask: &Ask, calls: u64) -> usize {
     let server = Server::start(|peer| {
         while peer.request().is_some() {
@@ -21,13 +21,13 @@ fn allocations(ask: &Ask, calls: u64) -> usize {
     allocations
 }
 
-/// Broken if the load engine allocated per call: its cost would vary with what else is allocated.
+/// Broken if the load engine allocates per call: its cost would depend on other allocations.
 #[test]
 fn a_call_on_an_open_connection_allocates_nothing() {
     allocates_nothing(&Ask::get("/"));
 }
 
-/// Broken if each call made a copy of a large body.
+/// Broken if each call copies a large body.
 #[test]
 fn a_call_with_a_large_body_allocates_nothing_either() {
     allocates_nothing(&Ask::post("/", 64 << 10));
@@ -36,7 +36,7 @@ fn a_call_with_a_large_body_allocates_nothing_either() {
 fn allocates_nothing(ask: &Ask) {
     const FEW: u64 = 200;
     const MANY: u64 = 2_000;
-    // The queue of those that wait grows now and then.
+    // The queue of waiting arrivals grows now and then.
     const BESIDE: usize = 20;
     let (few, many) = (allocations(ask, FEW), allocations(ask, MANY));
     assert!(

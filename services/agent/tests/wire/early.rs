@@ -1,5 +1,5 @@
-//! Answers that come before the request has been sent. RFC 9112 9.5: the client should look out
-//! for them, and stop sending.
+//! Responses that come before the request has been sent. RFC 9112 9.5: the client should watch for
+//! them, and stop sending.
 
 use loadpilot_events::Outcome;
 
@@ -14,7 +14,7 @@ const LARGE_BYTES: usize = 16 << 20;
 const REFUSED: &[u8] =
     b"HTTP/1.1 413 Too Large\r\ncontent-length: 5\r\nconnection: close\r\n\r\nlarge";
 
-/// A large POST whose head only is read before `answer`, and a probe.
+/// A large POST of which the server reads only the head before `answer`, and a probe.
 fn post(answer: impl Fn(&mut Peer) + Send + Sync + 'static) -> Vec<CallCount> {
     let server = Server::start(move |peer| {
         if let Some(seen) = peer.request_head() {
@@ -41,8 +41,8 @@ fn post(answer: impl Fn(&mut Peer) + Send + Sync + 'static) -> Vec<CallCount> {
     counts
 }
 
-/// Broken if an engine sent on and on to a server that has said no and reads no more: the call
-/// would end as a time-out instead of what the server said.
+/// Broken if an engine continues to send to a server that has refused and reads no more: the call
+/// would end as a time-out instead of with the server's response.
 #[test]
 fn an_early_refusal_ends_the_request() {
     let _turn = memory::beside_others();
@@ -58,7 +58,7 @@ fn an_early_refusal_ends_the_request() {
     );
 }
 
-/// Broken if an answer that never ends were not followed while the request is still being sent.
+/// Broken if an endless response is not read while the request is still being sent.
 #[test]
 fn an_early_answer_of_chunks_is_read_while_sending() {
     let _turn = memory::beside_others();
@@ -71,8 +71,8 @@ fn an_early_answer_of_chunks_is_read_while_sending() {
     assert_eq!(counts[0].outcome(), Outcome::Http4xx);
 }
 
-/// Broken if a refusal that comes with a reset were counted twice or hung. Which of the two the
-/// client's system tells first is a matter of luck.
+/// Broken if a refusal with a reset is counted twice or makes the call hang. Which of the two the
+/// client's system reports first is a matter of luck.
 #[test]
 fn an_early_refusal_with_a_reset_ends_the_request() {
     let _turn = memory::beside_others();
@@ -85,7 +85,7 @@ fn an_early_refusal_with_a_reset_ends_the_request() {
     );
 }
 
-/// Broken if a server that reads all the same made a difference to what is counted.
+/// Broken if the counts differ when the server reads the whole request after its early response.
 #[test]
 fn an_early_answer_of_a_server_that_reads_on_is_an_answer() {
     let _turn = memory::beside_others();

@@ -1,5 +1,5 @@
-//! Targets that mean harm: floods without an end, noise, numbers out of range. What the engine
-//! holds of them in memory has a bound, and the call's time-out holds whatever comes.
+//! Hostile targets: endless floods, random bytes, numbers out of range. The memory that the engine
+//! uses for them has a limit, and the call's time-out holds in every case.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -11,42 +11,42 @@ use crate::support::peer::Peer;
 use crate::support::run::{Ask, CallCount, TIMEOUT, run_each_until};
 use crate::support::server::Server;
 
-/// Most that a core may hold for a hostile answer, above what it holds for none: its buffers for
-/// heads and for bodies, and its connections. A flood moves hundreds of times as much.
+/// Maximum memory that a core may use for a hostile response, above its use without one: its
+/// buffers for heads and for bodies, and its connections. A flood sends hundreds of times as much.
 const HELD_MAX_BYTES: usize = 2 << 20;
 
-/// Time-out of a call whose attacker has to be outlasted.
+/// Time-out of a call whose attack does not end by itself.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Time-out of an unanswered call that must outlive the other one.
+/// Time-out of an unanswered call that must outlast the attacked one.
 const LONG: Duration = Duration::from_millis(700);
 
-/// How often an attack is tried, should the machine stall until a time-out has passed.
+/// Maximum number of tries of an attack, if the machine stalls until a time-out has passed.
 const TRIES: usize = 5;
 
-/// Calls to a friendly server beside each attack.
+/// Number of calls to a friendly server beside each attack.
 const FRIENDLY: usize = 10;
 
-/// What the server does once it has read the request.
+/// The server's action after it has read the request.
 type Attack = fn(&mut Peer);
 
-/// What a core holds for the same calls when the first one is hung up on.
+/// Memory that a core uses for the same calls if the server closes the first one.
 static QUIET_BYTES: LazyLock<usize> = LazyLock::new(|| play(Peer::finish, TIMEOUT, &[]).1);
 
-/// Plays an attack on a call that has all the time it needs; gives how the call ended.
+/// Runs an attack on a call that has enough time; returns the call's outcome.
 fn end_of(attack: Attack) -> Outcome {
     play_measured(attack, TIMEOUT, &[]).0
 }
 
-/// Plays an attack that may go on for ever. The call must end when its time-out says, for which
-/// a call beside it gives the measure: a stall of the machine may hold up both.
+/// Runs an attack that may go on for ever. The call must end at its time-out, which is compared
+/// with a silent call beside it: a stall of the machine may delay both.
 fn end_in_time_of(attack: Attack) -> Outcome {
     let mut times = Vec::new();
     for _ in 0..TRIES {
         let (outcome, counts) = play_measured(attack, SHORT, &[Ask::get("/silent").within(LONG)]);
         let silent = &counts[2 + FRIENDLY];
         assert_eq!(silent.outcome(), Outcome::Timeout);
-        // The friendly calls are over before the silent one begins, and it waits longer.
+        // The friendly calls end before the silent one begins, and the silent one waits longer.
         let (own, reference) = (&counts[0].service, silent.service.min());
         if own.max() >= reference {
             times.push((own.max(), reference));
@@ -61,7 +61,7 @@ fn end_in_time_of(attack: Attack) -> Outcome {
     panic!("never ended before the silent call beside it; µs of both: {times:?}");
 }
 
-/// Plays an attack, and judges what it made the core hold.
+/// Runs an attack, and checks the memory that the core used.
 fn play_measured(attack: Attack, timeout: Duration, last: &[Ask]) -> (Outcome, Vec<CallCount>) {
     let quiet_bytes = *QUIET_BYTES;
     let (counts, peak_bytes) = play(attack, timeout, last);
@@ -71,7 +71,7 @@ fn play_measured(attack: Attack, timeout: Duration, last: &[Ask]) -> (Outcome, V
     (counts[0].outcome(), counts)
 }
 
-/// Plays an attack beside a task of friendly calls, which it must not keep from their answers.
+/// Runs an attack beside a task of friendly calls, which must still be answered.
 fn play(attack: Attack, timeout: Duration, last: &[Ask]) -> (Vec<CallCount>, usize) {
     let attacked = vec![Ask::get(HOSTILE).within(timeout), Ask::get("/probe")];
     let beside = [vec![Ask::get("/friendly"); FRIENDLY], last.to_vec()].concat();
@@ -107,7 +107,7 @@ fn serve(peer: &mut Peer, attack: Attack) {
     }
 }
 
-/// One test per attack, so that one that hangs names itself.
+/// One test per attack, so that a test that hangs names its attack.
 macro_rules! attacks {
     ($end:ident: $($name:ident ends as $outcome:pat, $attack:expr;)*) => {$(
         #[test]
@@ -122,8 +122,8 @@ const HOSTILE: &str = "/hostile";
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 const HUGE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 18000000000000000000\r\n\r\n";
 
-/// Broken if what never ends were gathered up before it is looked at, or kept the core from
-/// looking at its clock. A limit of the engine's own may end these before the time-out does.
+/// Broken if endless data is collected before it is examined, or keeps the core from checking its
+/// clock. A limit of the engine may end these calls before the time-out does.
 mod floods {
     use super::*;
 
@@ -175,8 +175,8 @@ mod floods {
     }
 }
 
-/// Nothing is wrong with these but their size. Broken if they were kept, or if reading them kept
-/// the core from its clock and from its other calls.
+/// These responses are valid but very large. Broken if they are kept in memory, or if reading them
+/// keeps the core from its clock and from its other calls.
 mod bombs {
     use super::*;
 
@@ -206,7 +206,7 @@ mod bombs {
     }
 }
 
-/// Broken if a number were believed that cannot be, or memory set aside for it.
+/// Broken if an impossible number is believed, or if memory is allocated for it.
 mod numbers {
     use super::*;
 
@@ -233,7 +233,7 @@ mod numbers {
     }
 }
 
-/// Broken if noise were waited for to make sense.
+/// Broken if the engine waits for random bytes to become a response.
 mod noise {
     use super::*;
 

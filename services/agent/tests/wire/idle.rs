@@ -1,8 +1,8 @@
-//! What happens to an idle connection, and to the next request on it.
+//! Events on an idle connection, and their effect on the next request.
 //!
-//! Two tasks of one core: the first one leaves a connection idle; the second one holds the core's
-//! other connection until the server has done something to the idle one, and then makes the next
-//! call. No clock is involved.
+//! Two tasks of one core: the first one leaves a connection idle. The second one keeps the core's
+//! other connection busy until the server has acted on the idle one, and then makes the next call.
+//! No clock is involved.
 
 use loadpilot_events::Outcome;
 use loadpilot_events::plan::Method;
@@ -14,7 +14,7 @@ use crate::support::server::{Seen, Server};
 
 const KEPT: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nkept";
 
-/// What comes over the idle connection, and whether it is news from the server that it is over.
+/// The server's action on the idle connection.
 type Deed = fn(&mut Peer);
 
 fn serve(peer: &mut Peer, deed: Deed) {
@@ -37,7 +37,7 @@ fn serve(peer: &mut Peer, deed: Deed) {
     }
 }
 
-/// The counts of the call after the deed, and the requests for it.
+/// The counts of the call after the action, and the requests for it.
 fn next_after(deed: Deed, method: Method) -> (CallCount, Vec<Seen>) {
     let server = Server::start(move |peer| serve(peer, deed));
     let next = match method {
@@ -60,8 +60,8 @@ fn next_after(deed: Deed, method: Method) -> (CallCount, Vec<Seen>) {
     (counts.remove(2), seen)
 }
 
-/// Broken if a request were written to a connection that is known to be over, taken for answered
-/// by what came before it, or lost or doubled on its way to a new one.
+/// Broken if a request is written to a connection that is known to be over, counts as answered by
+/// bytes that came before it, or is lost or doubled on its way to a new connection.
 #[test]
 fn a_request_passes_by_an_idle_connection_that_is_over() {
     const TIMED_OUT: &[u8] =
@@ -98,7 +98,7 @@ fn a_request_passes_by_an_idle_connection_that_is_over() {
     }
 }
 
-/// Serves one request on the first connection, and with the second one of it does `deed`.
+/// Serves one request on the first connection, and performs `deed` on the second one.
 fn second_request(deed: Deed, method: Method) -> (Vec<CallCount>, Vec<Seen>) {
     let server = Server::start(move |peer| {
         while let Some(seen) = peer.request() {
@@ -122,7 +122,7 @@ fn second_request(deed: Deed, method: Method) -> (Vec<CallCount>, Vec<Seen>) {
     (counts, seen)
 }
 
-/// Broken if a request of which an answer has begun were ever sent again.
+/// Broken if a request is sent again although its response has begun.
 #[test]
 fn a_request_that_was_half_answered_is_never_sent_again() {
     let _turn = memory::beside_others();
@@ -150,8 +150,9 @@ fn a_request_that_was_half_answered_is_never_sent_again() {
     }
 }
 
-/// Broken if a request that the target took in, and that changes something there, were repeated;
-/// or if one that may be repeated were repeated more than once, or counted more than once.
+/// Broken if a request is repeated that the target received and that changes something there.
+/// Broken, too, if a request that may be repeated is repeated more than once, or counted more than
+/// once.
 #[test]
 fn a_request_that_was_taken_in_without_an_answer_is_repeated_at_most_if_it_is_safe() {
     let _turn = memory::beside_others();
@@ -160,7 +161,8 @@ fn a_request_that_was_taken_in_without_an_answer_is_repeated_at_most_if_it_is_sa
         let (counts, seen) = second_request(deed, Method::Post);
         assert_eq!(counts[1].outcome(), Outcome::Io, "{name}");
         assert_eq!(seen.len(), 1, "{name}: {seen:?}");
-        // RFC 9110 9.2.2: an idempotent one may be repeated; its end is then that of the last.
+        // RFC 9110 9.2.2: an idempotent request may be repeated; its end is then that of the last
+        // attempt.
         let (counts, seen) = second_request(deed, Method::Get);
         let expected = match seen.len() {
             1 => Outcome::Io,
@@ -171,7 +173,7 @@ fn a_request_that_was_taken_in_without_an_answer_is_repeated_at_most_if_it_is_sa
     }
 }
 
-/// Broken if calls that follow each other opened connections they did not need.
+/// Broken if consecutive calls open connections that they do not need.
 #[test]
 fn calls_in_turn_share_one_connection() {
     let _turn = memory::beside_others();

@@ -1,6 +1,6 @@
-//! The HTTP/1.1 engine on the wire: what the RFCs say about every answer, and what a target may do
-//! that no RFC foresees. Servers here are sockets and bytes; nothing of HTTP is shared with the
-//! product, and nothing here knows which engine sits behind it.
+//! The HTTP/1.1 engine on the wire: the rules of the RFCs about every response, and behaviour of a
+//! target that no RFC covers. Servers here are sockets and bytes; they share no HTTP code with the
+//! product, and nothing here depends on which engine is tested.
 
 mod allocations;
 mod cases;

@@ -1,5 +1,5 @@
-//! Random exchanges: right ones, of which everything is known, and spoilt ones, of which only is
-//! known that they must do no harm.
+//! Random exchanges: valid ones, of which everything is known, and damaged ones, of which it is
+//! known only that they must do no harm.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn cut<'a>(bytes: &'a [u8], places: &[Index]) -> Vec<&'a [u8]> {
         .collect()
 }
 
-/// Plays the answers in turn, each in its pieces; gives what was counted of each.
+/// Sends the responses in turn, each in its pieces; returns the counts of each.
 fn play(exchanges: Vec<(Answer, Vec<Index>)>) -> (Vec<CallCount>, Vec<usize>) {
     let asks: Vec<Ask> = exchanges
         .iter()
@@ -69,7 +69,7 @@ fn play(exchanges: Vec<(Answer, Vec<Index>)>) -> (Vec<CallCount>, Vec<usize>) {
     (counts, connections)
 }
 
-/// One spoilt place.
+/// One damaged place.
 #[derive(Debug, Clone)]
 enum Spoil {
     Flip(Index, u8),
@@ -118,7 +118,7 @@ fn spoil() -> impl Strategy<Value = Spoil> {
     ]
 }
 
-/// Spoils the head rather than a long body, in which a changed byte means nothing.
+/// Damages the head rather than a long body, in which a changed byte means nothing.
 fn spoilt() -> impl Strategy<Value = (Answer, Vec<u8>)> {
     (answer(), vec(spoil(), 1..5)).prop_map(|(answer, spoils)| {
         let mut bytes = answer.encode();
@@ -148,8 +148,8 @@ fn config(cases: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(config(256))]
 
-    /// Broken if any right answer were counted as anything but what it is, in any segmentation,
-    /// or used up a connection that it need not.
+    /// Broken if a valid response is counted as anything but what it is, in any segmentation, or
+    /// costs a connection that could be used again.
     #[test]
     fn right_answers_are_counted_as_what_they_are(
         exchanges in vec((answer(), vec(any::<Index>(), 0..5)), 1..7),
@@ -179,12 +179,12 @@ proptest! {
         }
     }
 
-    /// Broken if some bytes could make an engine panic, hang, count twice, or mistake what is left
-    /// of them for the answer to the next request.
+    /// Broken if some bytes make an engine panic, hang, count twice, or take the rest of them for
+    /// the response to the next request.
     #[test]
     fn spoilt_answers_do_no_harm(answers in vec(spoilt(), 1..5)) {
         let _turn = memory::beside_others();
-        // After each a probe, on a connection of its own: the end comes with the last bytes.
+        // A probe after each, on a connection of its own: the connection ends with the last bytes.
         let mut asks = Vec::new();
         for (number, (answer, _)) in answers.iter().enumerate() {
             asks.extend([ask(answer, number), Ask::get("/probe")]);

@@ -6,7 +6,7 @@ use crate::support::memory;
 use crate::support::run::{Ask, run_in_turn};
 use crate::support::server::Server;
 
-/// What is said before the reset.
+/// The bytes sent before the reset.
 const STAGES: [&[u8]; 8] = [
     b"",
     b"HTTP/1.1 2",
@@ -15,11 +15,12 @@ const STAGES: [&[u8]; 8] = [
     b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel",
     b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel",
     b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n",
-    // Until the end: and a reset is none. RFC 9112 8.
+    // The body lasts until the end of the connection, and a reset is no such end. RFC 9112 8.
     b"HTTP/1.1 200 OK\r\n\r\nhello",
 ];
 
-/// Broken if a reset were taken for the end of an answer, or for leave to ask again.
+/// Broken if a reset is taken for the end of a response, or for permission to send the request
+/// again.
 #[test]
 fn a_reset_before_the_end_is_io() {
     let _turn = memory::beside_others();
@@ -52,7 +53,8 @@ fn a_reset_before_the_end_is_io() {
     }
 }
 
-/// Broken if a connection that is gone before the request is written hung the call or the core.
+/// Broken if a connection that is gone before the request is written makes the call or the core
+/// hang.
 #[test]
 fn a_reset_before_the_request_is_one_outcome() {
     let _turn = memory::beside_others();
@@ -72,7 +74,7 @@ fn a_reset_before_the_request_is_one_outcome() {
             .copied()
             .unwrap_or_default()
     };
-    // A reset may come so early that there never was a connection.
+    // A reset may come so early that the connection was never established.
     let (ok, broken) = (
         times(Outcome::Ok),
         times(Outcome::Io) + times(Outcome::Connect),
@@ -85,7 +87,7 @@ fn a_reset_before_the_request_is_one_outcome() {
     assert_eq!(server.seen().len() as u64, ok, "and no request came twice");
 }
 
-/// Broken if a complete answer were lost because of what comes after it, or counted twice.
+/// Broken if a complete response is lost because of what comes after it, or counted twice.
 #[test]
 fn a_reset_after_the_end_costs_at_most_the_next_request() {
     let _turn = memory::beside_others();
@@ -94,8 +96,8 @@ fn a_reset_after_the_end_costs_at_most_the_next_request() {
             peer.say_and_reset(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
         }
     });
-    // The reset races with the next request: only what the law of accounting says is certain, and
-    // that every request that was answered was answered once.
+    // The reset races with the next request: only the sums are certain, and that every request that
+    // was answered was answered once.
     let counts = run_in_turn(&server, &[Ask::post("/any", 3)], 50);
     let ok = counts[0]
         .outcomes

@@ -1,4 +1,4 @@
-//! Targets that take their time. A call ends at its time-out, however alive its connection seems.
+//! Slow targets. A call ends at its time-out, however active its connection seems.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const SHORT: Duration = Duration::from_millis(300);
 /// Time-out of a call that is not answered at all, in the same run.
 const LONG: Duration = Duration::from_millis(1_200);
 
-/// Between two bytes: many within the time-out.
+/// Time between two bytes: many fit into the time-out.
 const PAUSE: Duration = Duration::from_millis(5);
 
 type Torture = fn(&mut Peer);
@@ -51,7 +51,7 @@ const TORTURES: [(&str, Torture); 8] = [
     }),
 ];
 
-/// Broken if bytes that come in bought a call more time than it has, or its connection another
+/// Broken if incoming bytes give a call more time than it has, or let its connection carry another
 /// call.
 #[test]
 fn a_call_ends_at_its_timeout_whatever_still_comes() {
@@ -98,8 +98,8 @@ fn a_call_ends_at_its_timeout_whatever_still_comes() {
     }
 }
 
-/// Broken if a timer that goes off while the target floods were lost, and with it the end of a
-/// call whose target then falls silent.
+/// Broken if a timer that fires during a flood is lost, so that a call never ends whose target then
+/// falls silent.
 #[test]
 fn a_call_ends_at_its_timeout_when_a_flood_falls_silent() {
     let _turn = memory::beside_others();
@@ -109,7 +109,7 @@ fn a_call_ends_at_its_timeout_when_a_flood_falls_silent() {
                 "/quick" => peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"),
                 "/flood" => {
                     peer.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-                    // Over the time-out of the call before, not over that of its own.
+                    // Longer than the time-out of the call before, and shorter than its own.
                     peer.flood_for(SHORT / 2, b"1\r\nx\r\n");
                     return peer.watch();
                 }

@@ -1,6 +1,6 @@
-//! Every answer of the table, in every segmentation: whole, byte by byte, and cut in two at every
-//! place. The engine must come to the same end each time, and the request that follows must get
-//! its own answer, on the connection that the rule says.
+//! Every response of the table, in every segmentation: whole, byte by byte, and cut in two at every
+//! place. The engine must reach the same result each time, and the request that follows must get
+//! its own response, on the connection that the rule says.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::support::server::{Seen, Server};
 
 const CASE: &str = "/case";
 
-/// How an answer is cut up; its number is that of the arrival.
+/// The segmentation of a response; its number is that of the arrival.
 #[derive(Debug, Clone, Copy)]
 enum Cutting {
     Whole,
     ByteByByte,
-    /// In two, after so many bytes.
+    /// In two, after this number of bytes.
     After(usize),
 }
 
@@ -34,7 +34,7 @@ impl Cutting {
     }
 }
 
-/// A case whose answer is cut by the number of the arrival.
+/// Serves a case; the arrival's number selects the segmentation of its response.
 fn serve(peer: &mut Peer, case: &Case, cuttings: &[Cutting]) {
     while let Some(seen) = peer.request() {
         if seen.path != CASE {
@@ -42,8 +42,8 @@ fn serve(peer: &mut Peer, case: &Case, cuttings: &[Cutting]) {
         }
         let number = usize::try_from(seen.arrival).expect("few");
         let mut pieces = cuttings[number].pieces(&case.answer);
-        // Unrequested bytes come with the last bytes of the answer: later they could hit the next
-        // request, and no client could tell.
+        // Unrequested bytes are sent with the last bytes of the response: later they could arrive
+        // with the next request, and no client could distinguish them.
         let last = [pieces.pop().unwrap_or_default(), &case.surplus].concat();
         pieces.push(&last);
         match case.then {
@@ -105,7 +105,7 @@ fn judge(case: &Case, expect: Expect, call: &CallCount, times: u64) -> Result<()
     Ok(())
 }
 
-/// The next request gets its own answer, every time.
+/// The next request gets its own response, every time.
 fn judge_probe(probe: &CallCount, times: u64) -> Result<(), String> {
     let right = (BTreeMap::from([(203, times)]), PROBE.len() as u64 * times);
     let own = (probe.statuses.clone(), probe.received_bytes);
@@ -157,49 +157,49 @@ fn play_all(cases: &[Case]) {
     );
 }
 
-/// Broken if a body ended where its content-length does not say.
+/// Broken if a body ends elsewhere than its content-length says.
 #[test]
 fn lengths() {
     play_all(&cases::length::cases());
 }
 
-/// Broken if chunks were taken apart in any other way than the grammar says.
+/// Broken if chunks are separated in any other way than the grammar says.
 #[test]
 fn chunks() {
     play_all(&cases::chunked::cases());
 }
 
-/// Broken if a body were awaited where none can be.
+/// Broken if a body is awaited where there can be none.
 #[test]
 fn answers_without_a_body() {
     play_all(&cases::bodiless::cases());
 }
 
-/// Broken if an interim answer were taken for the final one, or a switch of protocols for any.
+/// Broken if an interim response is taken for the final one, or a switch of protocols for any.
 #[test]
 fn interim_answers() {
     play_all(&cases::interim::cases());
 }
 
-/// Broken if a connection were used again that must not be, or dropped that need not be.
+/// Broken if a connection is used again that must not be, or dropped that need not be.
 #[test]
 fn persistence() {
     play_all(&cases::persistence::cases());
 }
 
-/// Broken if what is no status line passed for one.
+/// Broken if an invalid status line is accepted.
 #[test]
 fn status_lines() {
     play_all(&cases::status_line::cases());
 }
 
-/// Broken if a field could hide from the engine, or smuggle in another.
+/// Broken if the engine overlooks a field, or reads one that is not there.
 #[test]
 fn fields() {
     play_all(&cases::fields::cases());
 }
 
-/// Broken if an answer that was cut off anywhere counted as one.
+/// Broken if a response that was cut off anywhere counts as one.
 #[test]
 fn truncated_answers() {
     play_all(&cases::truncated::cases());

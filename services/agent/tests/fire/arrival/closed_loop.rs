@@ -1,5 +1,5 @@
-//! The closed loop against a target that counts by itself: each user goes through its tasks one
-//! after the other, and no user is in two places.
+//! The closed loop against a target that counts for itself: each user performs its tasks one after
+//! the other, and no user is in two places.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ fn one_task() -> Vec<Task> {
     vec![task("only", 1, vec![step("/only")])]
 }
 
-/// Of the id `<run>/<user>.<generation>.<k>/<step>`.
+/// The parts of the id `<run>/<user>.<generation>.<k>/<step>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     user: u32,
@@ -59,7 +59,7 @@ fn by_user(target: &Target) -> BTreeMap<u32, Vec<Turn>> {
     turns
 }
 
-/// Who is at the target right now.
+/// The users whose requests the target is serving.
 #[derive(Default)]
 struct Guests {
     here: Mutex<BTreeSet<u32>>,
@@ -68,7 +68,7 @@ struct Guests {
 }
 
 impl Guests {
-    /// While `stay` runs, the user of `seen` is here.
+    /// Counts the user of `seen` as present while `stay` runs.
     fn host(&self, seen: &Seen, stay: impl FnOnce()) {
         let user = Turn::of(seen).user;
         let mut here = self.here.lock().expect("no target panicked");
@@ -95,8 +95,8 @@ fn times_by_user(target: &Target) -> BTreeMap<u32, Vec<u64>> {
     times
 }
 
-/// Broken if a paced user marched in step with the others, drifted with what its target takes, or
-/// came more often than it is to.
+/// Broken if a paced user runs in step with the others, drifts by the time that its target takes,
+/// or comes more often than planned.
 #[tokio::test]
 async fn paced_users_begin_every_so_often_and_evenly_among_themselves() {
     let target = Target::start(|_| {
@@ -109,11 +109,11 @@ async fn paced_users_begin_every_so_often_and_evenly_among_themselves() {
     let times = times_by_user(&target);
     assert_eq!(times.len(), USERS as usize);
     for (user, times) in &times {
-        // The last one is not there when the machine was late for its place.
+        // The last turn is missing if the machine was late for the user's place.
         assert!((2..=3).contains(&times.len()), "user {user}: {times:?}");
         let place_ms = u64::from(*user) * 400 / u64::from(USERS);
         for (k, at_ms) in (0..).zip(times) {
-            // The first user may have come late itself, by which all others seem early.
+            // If the first user itself came late, all others seem early.
             assert!(*at_ms + 40 >= place_ms + 400 * k, "user {user}: {times:?}");
         }
     }
@@ -123,7 +123,8 @@ async fn paced_users_begin_every_so_often_and_evenly_among_themselves() {
     );
 }
 
-/// Broken if users think shorter or longer than they are to, or all alike.
+/// Broken if users think for a shorter or longer time than planned, or if all have the same think
+/// time.
 #[tokio::test]
 async fn thinking_users_rest_after_each_answer_as_long_as_is_drawn() {
     let target = Target::start(|_| {
@@ -146,7 +147,7 @@ async fn thinking_users_rest_after_each_answer_as_long_as_is_drawn() {
     assert!(most - least > 40, "they think alike: {gaps:?}");
 }
 
-/// Broken if a user were in two places, skipped or repeated a turn, or went uncounted.
+/// Broken if a user is in two places, skips or repeats a turn, or is not counted.
 #[tokio::test]
 async fn each_user_takes_one_turn_after_the_other() {
     let guests = Arc::new(Guests::default());
@@ -223,7 +224,7 @@ async fn the_weights_hold_for_every_user_in_every_block() {
     assert!(blocks.values().all(|(all, rare)| *all <= 4 && *rare <= 1));
 }
 
-/// Broken if users went on after a stop, or those in flight were lost.
+/// Broken if users continue after a stop, or if those in flight are lost.
 #[tokio::test]
 async fn a_stop_lets_turns_end_and_begins_none() {
     let gate = Arc::new(Gate::default());
@@ -260,8 +261,8 @@ async fn a_cancel_ends_every_turn_at_once() {
     gate.open();
 }
 
-/// Broken if users changed hands at another moment than the tick says, were lost on the way or
-/// went on where they had been. Generation 3 is taken over by the other core as generation 2.
+/// Broken if users move to another core at another moment than the tick says, are lost on the way,
+/// or continue on their old core. The other core takes over in generation 3, as in generation 2.
 #[tokio::test]
 async fn users_change_hands_at_a_tick() {
     let target = Target::start(|_| {
@@ -319,7 +320,7 @@ async fn users_change_hands_at_a_tick() {
     }
 }
 
-/// Broken if users whose calls fail at once kept their core from hearing anything.
+/// Broken if users whose calls fail at once keep their core from receiving commands.
 #[tokio::test]
 async fn refused_connections_do_not_starve_the_core() {
     let mut cores = Cores::new(
@@ -340,7 +341,7 @@ async fn refused_connections_do_not_starve_the_core() {
     assert_eq!(counted.task_errors(), counted.started());
 }
 
-/// Broken if a core that is stopped never came to rest because it heard of a change of hands.
+/// Broken if a stopped core never becomes idle because it receives a takeover.
 #[tokio::test]
 async fn a_change_of_hands_after_a_stop_changes_nothing() {
     let target = Target::start(|_| Act::Answer(200));

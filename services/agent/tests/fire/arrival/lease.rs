@@ -1,4 +1,4 @@
-//! Beyond the end of its lease a core starts no arrival, even without a command to stop: a process
+//! After the end of its lease a core starts no arrival, even without a command to stop: a process
 //! that was frozen may fire before it reads a command.
 
 use loadpilot_agent::fire::MonoTime;
@@ -7,7 +7,7 @@ use loadpilot_events::{DropReason, Outcome};
 use crate::support::cores::{Cores, plan, step, task};
 use crate::support::target::{Act, Target};
 
-/// Broken if a thread that fires waited to be told that it has lost its shards.
+/// Broken if a firing thread goes on until a command says that it has lost its shards.
 #[tokio::test]
 async fn nothing_is_started_beyond_its_end() {
     let target = Target::start(|_| Act::Answer(200));
@@ -29,7 +29,8 @@ async fn nothing_is_started_beyond_its_end() {
     assert_eq!(target.seen().len() as u64, calls);
 }
 
-/// Broken if a thread that wakes after its end sent what is due now, or kept silent about it.
+/// Broken if a thread that wakes after the end of its lease sends what is due now, or does not
+/// report it.
 #[tokio::test]
 async fn what_is_due_when_it_wakes_too_late_is_fenced() {
     let target = Target::start(|_| Act::Answer(200));
@@ -37,7 +38,8 @@ async fn what_is_due_when_it_wakes_too_late_is_fenced() {
     let mut cores = Cores::new(plan(target.url(), 100, 1_000, tasks), 1, 100);
     let now = MonoTime::now();
     cores.lease.renew(now);
-    // The start lies back as after a freeze; the plan allows them to be five seconds late.
+    // The start lies in the past, as after a freeze; the plan allows arrivals to be five seconds
+    // late.
     let start = MonoTime::from_ns(now.as_ns() - 400_000_000);
     cores = cores.start_at(start);
     let counted = cores.finish().await;

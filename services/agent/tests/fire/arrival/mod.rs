@@ -1,4 +1,4 @@
-//! When calls start: pacing, users, steering, the lease.
+//! When calls start: pacing, users, steering, and the lease.
 
 mod closed_loop;
 mod lease;

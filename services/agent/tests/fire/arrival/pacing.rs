@@ -1,5 +1,5 @@
-//! The load engine against a target that counts by itself: every request is sent once, on its
-//! schedule, in its order, and counted as what it was.
+//! The load engine against a target that counts for itself: every request is sent once, on
+//! schedule, in order, and counted with its true outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn one_task() -> Vec<loadpilot_events::plan::Task> {
     vec![task("only", 1, vec![step("/only")])]
 }
 
-/// Broken if an arrival of any core were lost, sent twice, or given the wrong task.
+/// Broken if an arrival of any core is lost, sent twice, or given the wrong task.
 #[tokio::test]
 async fn what_is_planned_is_what_the_target_served() {
     let target = Target::start(|_| Act::Answer(200));
@@ -50,7 +50,7 @@ async fn what_is_planned_is_what_the_target_served() {
     );
 }
 
-/// Broken if arrivals came early, or all at once.
+/// Broken if arrivals come early, or all at once.
 #[tokio::test]
 async fn no_arrival_comes_before_it_is_due() {
     let target = Target::start(|_| Act::Answer(200));
@@ -63,7 +63,7 @@ async fn no_arrival_comes_before_it_is_due() {
     }
 }
 
-/// Broken if headers, bodies or framing of a step reached the target changed.
+/// Broken if headers, body or framing of a step change on the way to the target.
 #[tokio::test]
 async fn a_request_is_what_the_plan_says() {
     let target = Target::start(|_| Act::Answer(200));
@@ -112,7 +112,7 @@ async fn a_request_is_what_the_plan_says() {
     assert_eq!(seen[3].header("content-length"), None);
 }
 
-/// Broken if a call that was kept waiting were timed from its dispatch only, or a slot leaked.
+/// Broken if a call that had to wait is timed from its dispatch only, or if a slot leaks.
 #[tokio::test]
 async fn a_frozen_target_shows_in_response_and_hardly_in_service() {
     const FREEZE: Duration = Duration::from_millis(600);
@@ -134,16 +134,17 @@ async fn a_frozen_target_shows_in_response_and_hardly_in_service() {
     assert_eq!(counted.started(), 200);
     let (response, service) = counted.times(0);
     assert_eq!((response.len(), service.len()), (200, 200));
-    // Due every 5 ms: of the first 0.4 s 80 arrivals waited at least 0.2 s for the thaw.
+    // An arrival is due every 5 ms: of those of the first 0.4 s, 80 waited at least 0.2 s for the
+    // end of the freeze.
     let waited = response.count_between(200_000, u64::MAX / 2);
     assert!(waited >= 80, "{waited}");
     assert!(response.max() >= 590_000, "{}", response.max());
-    // Those that were frozen in flight; the others were never sent into the freeze.
+    // The calls that were in flight at the freeze; the others were not sent during it.
     let slow = service.count_between(400_000, u64::MAX / 2);
     assert_eq!(slow, 10);
 }
 
-/// Broken if steps overtook each other or a later call inherited the lateness of an earlier one.
+/// Broken if steps overtake each other, or if a later call inherits the lateness of an earlier one.
 #[tokio::test]
 async fn the_second_call_is_due_when_the_first_has_ended() {
     let target = Target::start(|seen| {
@@ -184,7 +185,7 @@ async fn the_second_call_is_due_when_the_first_has_ended() {
     assert_eq!(counted.phase(1, Phase::ScheduleLag).len(), 0);
 }
 
-/// Broken if each request opened a connection, or several used one at once.
+/// Broken if each request opens a connection, or if several use one at the same time.
 #[tokio::test]
 async fn an_idle_connection_is_used_again() {
     let target = Target::start(|_| Act::Answer(200));
@@ -194,7 +195,7 @@ async fn an_idle_connection_is_used_again() {
     assert_eq!(target.connections(), 1);
 }
 
-/// Broken if a connection that the target had closed cost a request, or doubled one.
+/// Broken if a connection that the target has closed costs a request, or doubles one.
 #[tokio::test]
 async fn a_connection_closed_while_idle_is_replaced_unseen() {
     let target = Target::start(|_| Act::AnswerAndClose);
@@ -205,7 +206,8 @@ async fn a_connection_closed_while_idle_is_replaced_unseen() {
     assert_eq!((target.seen().len(), target.connections()), (20, 20));
 }
 
-/// Broken if anything were sent after a stop, or a waiting arrival vanished uncounted.
+/// Broken if anything is sent after a stop, or if a waiting arrival disappears without being
+/// counted.
 #[tokio::test]
 async fn a_stop_sends_nothing_more_and_accounts_for_what_waited() {
     let gate = Arc::new(Gate::default());
@@ -230,12 +232,12 @@ async fn a_stop_sends_nothing_more_and_accounts_for_what_waited() {
     assert_eq!(counted.dropped(DropReason::Stopped), 0);
     assert_eq!(counted.outcomes(), BTreeMap::from([(Outcome::Ok, 3)]));
     assert_eq!(counted.task_errors(), 3, "their second call was never made");
-    // Nothing to wait for: that nothing happens is the point.
+    // There is no event to wait for: the test is that nothing happens.
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(target.seen().len(), 3);
 }
 
-/// Broken if a slot that is never freed kept arrivals waiting for ever, or uncounted.
+/// Broken if a slot that is never freed keeps arrivals waiting for ever, or not counted.
 #[tokio::test]
 async fn arrivals_without_a_slot_are_dropped_on_time() {
     let gate = Arc::new(Gate::default());
@@ -262,7 +264,7 @@ async fn arrivals_without_a_slot_are_dropped_on_time() {
     assert_eq!(target.seen().len(), 2);
 }
 
-/// Broken if a late joiner fired what it had missed: there is never a catch-up burst.
+/// Broken if a core that joins late fires what it missed: there must never be a catch-up burst.
 #[tokio::test]
 async fn what_was_due_long_ago_is_dropped_as_late() {
     let target = Target::start(|_| Act::Answer(200));
@@ -277,7 +279,7 @@ async fn what_was_due_long_ago_is_dropped_as_late() {
     assert_eq!(target.seen().len() as u64, counted.started());
 }
 
-/// Broken if a change of hands lost arrivals, doubled them or counted them for the wrong holder.
+/// Broken if a takeover loses arrivals, doubles them or counts them for the wrong holder.
 #[tokio::test]
 async fn shards_change_hands_at_a_tick() {
     let target = Target::start(|_| Act::Answer(200));
@@ -301,7 +303,7 @@ async fn shards_change_hands_at_a_tick() {
     assert_eq!(counted.generations(), BTreeMap::from([(1, 200), (2, 200)]));
 }
 
-/// Broken if a name were resolved again for every connection.
+/// Broken if a name is resolved again for every connection.
 #[tokio::test]
 async fn a_name_is_resolved_once() {
     let target = Target::start(|_| Act::AnswerAndClose);

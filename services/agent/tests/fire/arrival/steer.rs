@@ -1,4 +1,4 @@
-//! Steering against a target that counts by itself: pauses and rates as a core obeys them.
+//! Steering against a target that counts for itself: pauses and changed rates in a core.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ fn one_task() -> Vec<Task> {
     vec![task("only", 1, vec![step("/only")])]
 }
 
-/// Broken if a pause lost arrivals that wait or come due in it, sent them afterwards, or cut off
-/// what was in flight.
+/// Broken if a pause loses arrivals that wait or come due in it, sends them afterwards, or cuts off
+/// calls in flight.
 #[tokio::test]
 async fn a_pause_drops_what_waits_and_what_comes_due() {
     let gate = Arc::new(Gate::default());
@@ -44,8 +44,8 @@ async fn a_pause_drops_what_waits_and_what_comes_due() {
     assert_eq!(target.seen().len() as u64, counted.started());
 }
 
-/// Broken if a change of the rate reached back, doubled arrivals, or was counted for the holding
-/// before it.
+/// Broken if a change of the rate affects earlier ticks, doubles arrivals, or is counted for the
+/// holding before it.
 #[tokio::test]
 async fn a_rate_changes_at_its_tick() {
     let target = Target::start(|_| Act::Answer(200));
@@ -72,7 +72,8 @@ async fn a_rate_changes_at_its_tick() {
     );
 }
 
-/// Broken if an arrival that was sent before a change was heard of is sent again under it.
+/// Broken if an arrival that was sent before the core learned of a change is sent again under the
+/// new rate.
 #[tokio::test]
 async fn a_change_heard_of_late_sends_nothing_twice() {
     let target = Target::start(|_| Act::Answer(200));
@@ -95,7 +96,7 @@ async fn a_change_heard_of_late_sends_nothing_twice() {
     );
 }
 
-/// Broken if users went on in a pause, or did not all come back after it.
+/// Broken if users continue in a pause, or do not all return after it.
 #[tokio::test]
 async fn users_rest_in_a_pause_and_come_back() {
     let target = Target::start(|_| {
@@ -110,7 +111,7 @@ async fn users_rest_in_a_pause_and_come_back() {
     cores.cores[0].pause(true);
     while cores.harvest().await[0].in_flight > 0 {}
     let before = (cores.counted().started(), target.seen().len());
-    // Nothing to wait for: that nothing happens is the point.
+    // There is no event to wait for: the test is that nothing happens.
     tokio::time::sleep(Duration::from_millis(200)).await;
     cores.harvest().await;
     assert_eq!((cores.counted().started(), target.seen().len()), before);

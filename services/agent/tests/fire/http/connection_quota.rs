@@ -1,4 +1,4 @@
-//! The limit of connections, counted at the target: never more are open, and an arrival that waits
+//! The limit of connections, counted by the target: never more are open, and an arrival that waits
 //! for one waits in the queue, which is reported.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use loadpilot_events::plan::{Plan, Shape};
 use loadpilot_events::{DropReason, Outcome};
 use tokio::sync::watch;
 
-/// So many arrivals, one each 2 ms.
+/// A plan with this number of arrivals, one every 2 ms.
 fn quick(url: String, http: Http, arrivals: u64) -> Plan {
     let tasks = vec![task("only", 1, vec![step("/only")])];
     let mut plan = plan(url, 500, arrivals * 2, tasks);
@@ -32,7 +32,7 @@ fn all_ok(count: u64) -> BTreeMap<Outcome, u64> {
     BTreeMap::from([(Outcome::Ok, count)])
 }
 
-/// Waits until so many arrivals are in flight and waiting; nothing is lost between them.
+/// Waits until this number of arrivals is in flight or waiting; none is lost in between.
 async fn fill(cores: &mut Cores, in_flight: u64, waiting: u64) {
     loop {
         let harvests = cores.harvest().await;
@@ -50,7 +50,8 @@ async fn fill(cores: &mut Cores, in_flight: u64, waiting: u64) {
 /// without one is lost, or if an arrival with a slot waits for a connection.
 #[tokio::test]
 async fn no_more_connections_are_open_than_allowed() {
-    // Protocol, cores, limit, streams; and how many calls that makes at a time.
+    // Protocol, cores, limit of connections, streams per connection, and the resulting number of
+    // concurrent calls.
     let cases = [
         (Http::V1, 1, 3, None, 3),
         (Http::V1, 2, 5, None, 5),
@@ -82,15 +83,15 @@ async fn no_more_connections_are_open_than_allowed() {
     }
 }
 
-/// Broken if the wait for a connection hid in the service time, where it looks like the target's.
-/// By Little's law the service times of all calls together are at most the connections times the
-/// length of the run, whatever the speed of the machine.
+/// Broken if the wait for a connection is counted in the service time, where it looks like the
+/// target's time. By Little's law the service times of all calls together are at most the number of
+/// connections times the length of the run, whatever the speed of the machine.
 #[tokio::test]
 async fn the_wait_for_a_connection_is_queue_and_not_service() {
     const MAX: u32 = 2;
     for (http, streams_max) in [(Http::V1, None), (Http::V2, Some(1))] {
         let peer = peer(http, |_| {
-            // Slow for all: the target is one thread.
+            // The delay holds up all connections: the target is one thread.
             std::thread::sleep(Duration::from_millis(5));
             Act::Answer(200)
         });
@@ -110,7 +111,8 @@ async fn the_wait_for_a_connection_is_queue_and_not_service() {
     }
 }
 
-/// Broken if an arrival waited for a connection for ever, or its drop were not told as what it is.
+/// Broken if an arrival waits for a connection for ever, or if its drop is reported with another
+/// reason.
 #[tokio::test]
 async fn who_waits_too_long_for_a_connection_is_dropped() {
     let (open, gate) = watch::channel(false);
@@ -128,8 +130,8 @@ async fn who_waits_too_long_for_a_connection_is_dropped() {
     assert_eq!(peer.seen().accepted, 1);
 }
 
-/// Broken if calls hung when the only connection has carried all it may: the next one is opened
-/// only when that one is gone.
+/// Broken if calls hang after the only connection has carried its maximum number of calls: the next
+/// one is opened only when that one is gone.
 #[tokio::test]
 async fn a_full_pool_goes_on_when_its_connections_end() {
     for (http, streams_max) in [(Http::V1, None), (Http::V2, Some(3))] {
@@ -146,7 +148,7 @@ async fn a_full_pool_goes_on_when_its_connections_end() {
     }
 }
 
-/// Broken if a second connection were opened while the first one, which takes no more calls, still
+/// Broken if a second connection is opened while the first one, which takes no more calls, still
 /// carries one.
 #[tokio::test]
 async fn a_connection_that_ends_keeps_its_place_until_it_is_gone() {
@@ -157,7 +159,7 @@ async fn a_connection_that_ends_keeps_its_place_until_it_is_gone() {
         _ => Act::Answer(200),
     });
     let tasks = vec![task("only", 1, vec![step("/only")])];
-    // One each 50 ms.
+    // One arrival every 50 ms.
     let mut plan = plan(peer.url(), 20, 150, tasks);
     plan.connections.http = Http::V2;
     plan.connections.max = Some(1);
@@ -184,7 +186,7 @@ fn closed(url: String, users: u32, duration_ms: u64) -> Plan {
     plan
 }
 
-/// The user of the id `<run>/<user>.<generation>.<k>/<step>`.
+/// The user in the id `<run>/<user>.<generation>.<k>/<step>`.
 fn user(call: &Call) -> u32 {
     let text = call.id().split(['/', '.']).nth(1).expect("a user");
     text.parse().expect("a number")
@@ -198,7 +200,7 @@ fn started_and_dropped(counted: &Counted) -> (u64, u64) {
     (counted.started(), counted.dropped(DropReason::NoSlot))
 }
 
-/// Broken if users had more connections than there are, or some of them never got their turn.
+/// Broken if users have more connections than the limit, or if some of them never get their turn.
 #[tokio::test]
 async fn users_take_turns_at_the_connections() {
     const USERS: u32 = 7;
@@ -211,8 +213,8 @@ async fn users_take_turns_at_the_connections() {
     assert_eq!(counted.outcomes(), all_ok(turns.len() as u64));
     assert_eq!(started_and_dropped(&counted), (turns.len() as u64, 0));
     assert_eq!(peer.seen().accepted, 3);
-    // After its turn a user queues behind all others: all waiting users come between two turns of
-    // one, give or take the three in flight.
+    // After its turn a user queues behind all others: between two turns of one user all waiting
+    // users have one, give or take the three in flight.
     for own in 0..USERS {
         let places = turns.iter().enumerate().filter(|(_, user)| **user == own);
         let places: Vec<usize> = places.map(|(place, _)| place).collect();
@@ -226,7 +228,8 @@ async fn users_take_turns_at_the_connections() {
     }
 }
 
-/// Broken if a user who gave up waiting were gone for good, or its drop were not counted.
+/// Broken if a user whose arrival was dropped after its maximum wait never returns, or if the drop
+/// is not counted.
 #[tokio::test]
 async fn a_user_who_waited_in_vain_comes_again() {
     const USERS: u32 = 3;

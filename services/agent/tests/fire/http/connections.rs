@@ -1,5 +1,5 @@
-//! What a plan says about connections, as the target sees it: how many, how long, from where, to
-//! where.
+//! The settings of connections in a plan, checked at the target: number, lifetime, source and
+//! destination.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use loadpilot_events::{Cause, Outcome};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-/// Both protocols in the clear.
+/// Both protocols without TLS.
 const BOTH: [Http; 2] = [Http::V1, Http::V2];
 
 fn peer(http: Http) -> Peer {
@@ -31,7 +31,7 @@ fn peer(http: Http) -> Peer {
     Peer::start(door, |_| Act::Answer(200))
 }
 
-/// So many arrivals, one each 2 ms.
+/// A plan with this number of arrivals, one every 2 ms.
 fn quick(url: String, http: Http, arrivals: u64) -> Plan {
     let tasks = vec![task("only", 1, vec![step("/only")])];
     let mut plan = plan(url, 500, arrivals * 2, tasks);
@@ -39,7 +39,7 @@ fn quick(url: String, http: Http, arrivals: u64) -> Plan {
     plan
 }
 
-/// One arrival at a time.
+/// Runs a plan with one arrival at a time.
 async fn run(plan: Plan) -> Counted {
     Cores::new(plan, 1, 1).start().finish().await
 }
@@ -48,7 +48,7 @@ fn all(outcome: Outcome, count: u64) -> BTreeMap<Outcome, u64> {
     BTreeMap::from([(outcome, count)])
 }
 
-/// Broken if a call used a connection that another one had opened.
+/// Broken if a call uses a connection that another call has opened.
 #[tokio::test]
 async fn without_reuse_each_call_opens_its_own() {
     for http in [Http::V1, Http::V2, Http::Auto] {
@@ -71,8 +71,8 @@ async fn without_reuse_each_call_opens_its_own() {
     }
 }
 
-/// Broken if a share of reuse were left to chance: the seed says which calls open a connection,
-/// and a connection that was left that way were kept for ever.
+/// Broken if a share of reuse depends on chance: the seed determines which calls open a connection.
+/// Broken, too, if a connection that is no longer used stays open for ever.
 #[tokio::test]
 async fn a_share_of_reuse_is_drawn_from_the_seed() {
     const SHARE_PPM: u32 = 300_000;
@@ -113,7 +113,7 @@ async fn a_share_of_reuse_is_drawn_from_the_seed() {
     }
 }
 
-/// Broken if a connection carried more than it may, or fewer.
+/// Broken if a connection carries more calls than it may, or fewer.
 #[tokio::test]
 async fn a_connection_carries_no_more_requests_than_allowed() {
     for http in BOTH {
@@ -129,7 +129,7 @@ async fn a_connection_carries_no_more_requests_than_allowed() {
     }
 }
 
-/// Broken if the limit did not hold for many calls at a time.
+/// Broken if the limit does not hold for many calls at a time.
 #[tokio::test]
 async fn the_limit_of_requests_holds_in_a_crowd() {
     for http in BOTH {
@@ -156,7 +156,7 @@ async fn an_old_connection_takes_no_further_request() {
         for (age_us_max, connections) in [(1, 4), (60_000_000, 1)] {
             let peer = peer(http);
             let tasks = vec![task("only", 1, vec![step("/only")])];
-            // One each 200 ms.
+            // One arrival every 200 ms.
             let mut plan = plan(peer.url(), 5, 800, tasks);
             plan.connections.http = http;
             plan.connections.age_us_max = Some(age_us_max);
@@ -167,7 +167,7 @@ async fn an_old_connection_takes_no_further_request() {
     }
 }
 
-/// Broken if a Unix socket were not spoken to as the target that it stands for.
+/// Broken if requests through a Unix socket are not those for the target that it stands for.
 #[tokio::test]
 async fn a_unix_socket_stands_for_the_target() {
     let name = format!("loadpilot-{}.socket", std::process::id());
@@ -191,14 +191,14 @@ async fn a_unix_socket_stands_for_the_target() {
     assert_eq!(counted.outcomes(), all(Outcome::Connect, 20), "it is gone");
 }
 
-/// The folder of temporary files is open, under the name that links give it, too.
+/// Opens the folder of temporary files, also under the name that links resolve to.
 fn folder_open() -> TargetPolicy {
     let folder = std::env::temp_dir();
     let real = folder.canonicalize().expect("it exists");
     TargetPolicy::local().with_folder(folder).with_folder(real)
 }
 
-/// Broken if a socket outside the open folders were reached by a link that lies inside.
+/// Broken if a link inside an open folder leads to a socket outside of it.
 #[tokio::test]
 async fn a_link_leads_to_no_closed_socket() {
     let (outside, inside) = (TempDir::new(), TempDir::new());
@@ -218,8 +218,8 @@ async fn a_link_leads_to_no_closed_socket() {
     assert_eq!(peer.connections(), 0);
 }
 
-/// Broken if an agent connected, for a call or ahead of it, to what it may not connect to, whatever
-/// the name of the target stands for; or did not say why it did not.
+/// Broken if an agent connects, for a call or before the start, to an address that is closed to it,
+/// whatever the target's name resolves to. Broken, too, if the agent does not report the reason.
 #[tokio::test]
 async fn no_connection_is_opened_to_a_closed_address() {
     for (http, open_first) in [(Http::V1, None), (Http::V2, None), (Http::V1, Some(1))] {
@@ -240,7 +240,7 @@ async fn no_connection_is_opened_to_a_closed_address() {
     }
 }
 
-/// Broken if a plan to a closed address or socket were made ready at all.
+/// Broken if a plan to a closed address or socket can be prepared at all.
 #[test]
 fn a_plan_to_a_closed_address_is_not_compiled() {
     for (target, connect_to, wanted) in [
@@ -263,7 +263,7 @@ fn a_plan_to_a_closed_address_is_not_compiled() {
     }
 }
 
-/// Broken if https were spoken in the clear where TLS cannot be had.
+/// Broken if an https target is called without TLS where TLS is impossible.
 #[test]
 fn a_unix_socket_cannot_stand_for_an_https_target() {
     let mut plan = quick("https://target.test".to_owned(), Http::V1, 1);
@@ -276,7 +276,8 @@ fn a_unix_socket_cannot_stand_for_an_https_target() {
     );
 }
 
-/// Broken if the target were connected to by its name, or lost it.
+/// Broken if the agent connects to the target's name instead of `connect_to`, or if requests lose
+/// that name.
 #[tokio::test]
 async fn another_place_stands_for_the_target() {
     for http in BOTH {
@@ -292,7 +293,7 @@ async fn another_place_stands_for_the_target() {
     }
 }
 
-/// Broken if source addresses did not take turns, or the system chose another one.
+/// Broken if source addresses do not take turns, or if the system chooses another one.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn connections_come_from_the_sources_in_turn() {
@@ -321,9 +322,9 @@ fn first_of_eight_free_ports(from: u16) -> u16 {
     found.expect("eight free ports in a row")
 }
 
-/// Broken if a connection came from a port outside of its range, or a range that is used up hung
-/// calls or were blamed on the target. The first range is one that the system keeps to, the second
-/// one is not. Listeners of other tests hold ports of the first one.
+/// Broken if a connection comes from a port outside of its range, or if a range that is used up
+/// makes calls hang or blames the target. The first range lies within the system's own range of
+/// ports, and the second one does not. Listeners of other tests hold ports of the first one.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn connections_come_from_their_ports_until_those_are_used_up() {
@@ -359,7 +360,7 @@ async fn connections_come_from_their_ports_until_those_are_used_up() {
     }
 }
 
-/// Broken if load went out from an address that the plan does not name.
+/// Broken if load is sent from an address that the plan does not name.
 #[tokio::test]
 async fn a_source_that_does_not_fit_is_local() {
     for source in ["::1", "203.0.113.7"] {
@@ -372,7 +373,8 @@ async fn a_source_that_does_not_fit_is_local() {
     }
 }
 
-/// Broken if an address of the other family were connected to, or none at all went untold.
+/// Broken if an address of the other family is connected to, or if it is not reported that a name
+/// has no address of the right family.
 #[tokio::test]
 async fn only_addresses_of_the_family_are_connected_to() {
     for http in BOTH {
@@ -397,7 +399,7 @@ async fn only_addresses_of_the_family_are_connected_to() {
     }
 }
 
-/// Broken if a name were resolved again too early, or never.
+/// Broken if a name is resolved again too early, or never.
 #[tokio::test]
 async fn a_name_is_resolved_again_when_its_answer_is_old() {
     for (resolve_us, wanted) in [(Some(1), 20..=20), (Some(60_000_000), 0..=1), (None, 0..=1)] {

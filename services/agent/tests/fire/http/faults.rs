@@ -34,7 +34,7 @@ fn assert_never_doubled(target: &Target) -> usize {
     ids.len()
 }
 
-/// Broken if a time-out hid in another outcome or got a latency below its limit.
+/// Broken if a time-out is counted as another outcome, or has a latency below its limit.
 #[tokio::test]
 async fn a_silent_target_is_a_timeout_with_its_full_latency() {
     let gate = Arc::new(Gate::default());
@@ -71,7 +71,7 @@ async fn a_silent_target_is_a_timeout_with_its_full_latency() {
     gate.open();
 }
 
-/// Broken if a closed port were reported as anything but a failed connect.
+/// Broken if a closed port is reported as anything but a failed connect.
 #[tokio::test]
 async fn a_closed_port_is_connect() {
     let counted = run(short(format!("http://{}", closed_port()))).await;
@@ -82,7 +82,7 @@ async fn a_closed_port_is_connect() {
     assert_eq!(counted.connections(), (0, 0));
 }
 
-/// Broken if a name that does not exist were anything but a failed connect.
+/// Broken if a name that does not exist is reported as anything but a failed connect.
 #[tokio::test]
 async fn an_unknown_name_is_connect() {
     let counted = run(short("http://no-such-host.invalid:80".to_owned())).await;
@@ -93,7 +93,7 @@ async fn an_unknown_name_is_connect() {
     );
 }
 
-/// Broken if the engine spoke HTTP in the clear to an https target, or blamed the wrong layer.
+/// Broken if the engine sends HTTP without TLS to an https target, or blames the wrong layer.
 #[tokio::test]
 async fn a_target_that_does_not_speak_tls_is_tls() {
     let target = Target::start(|_| Act::Answer(200));
@@ -102,7 +102,7 @@ async fn a_target_that_does_not_speak_tls_is_tls() {
     assert_eq!(counted.causes(), BTreeMap::from([(Cause::Unanswered, 20)]));
 }
 
-/// Broken if a broken connection were retried, or taken for an answer.
+/// Broken if a failed exchange is retried, or counts as a response.
 #[tokio::test]
 async fn broken_connections_and_answers_are_io() {
     let faults = [
@@ -120,7 +120,7 @@ async fn broken_connections_and_answers_are_io() {
     }
 }
 
-/// Broken if a POST that a kept connection had taken in were sent again after a reset.
+/// Broken if a POST that the target had received on a kept connection is sent again after a reset.
 #[tokio::test]
 async fn a_post_on_a_used_connection_that_is_reset_is_io_and_never_sent_again() {
     let target = Target::start(|seen| match seen.id().0 % 2 {
@@ -137,13 +137,14 @@ async fn a_post_on_a_used_connection_that_is_reset_is_io_and_never_sent_again() 
     assert_eq!(assert_never_doubled(&target), 20);
 }
 
-/// Broken if a GET that a kept connection lost were given up, sent more than twice, or not told of.
+/// Broken if a GET that was lost with a kept connection fails, is sent more than twice, or is not
+/// counted as resent.
 #[tokio::test]
 async fn a_get_on_a_used_connection_that_is_reset_goes_again_once_and_is_counted() {
     let again = AtomicBool::new(false);
     let target = Target::start(move |seen| match seen.id().0 % 2 {
         0 => Act::Answer(200),
-        // The first time each of them comes.
+        // The first attempt of each.
         _ if !again.fetch_not(Ordering::SeqCst) => Act::Reset,
         _ => Act::Answer(200),
     });
@@ -154,7 +155,7 @@ async fn a_get_on_a_used_connection_that_is_reset_goes_again_once_and_is_counted
     assert_eq!(target.seen().len(), 30);
 }
 
-/// Broken if statuses were counted as successes, or redirects followed.
+/// Broken if error statuses count as successes, or if redirects are followed.
 #[tokio::test]
 async fn statuses_become_outcomes() {
     let target = Target::start(|seen| Act::Answer([200, 302, 404, 500][seen.id().0 as usize % 4]));
@@ -169,7 +170,7 @@ async fn statuses_become_outcomes() {
     assert_eq!(target.seen().len(), 20);
 }
 
-/// Broken if an abort left calls hanging, or lost them.
+/// Broken if an abort leaves calls hanging, or loses them.
 #[tokio::test]
 async fn a_cancel_ends_what_is_in_flight() {
     let gate = Arc::new(Gate::default());
@@ -189,7 +190,7 @@ async fn a_cancel_ends_what_is_in_flight() {
     gate.open();
 }
 
-/// Broken if a run that is stopped before it began never came to rest.
+/// Broken if a run that is stopped before it began never becomes idle.
 #[tokio::test]
 async fn a_core_that_never_started_can_be_stopped() {
     let mut cores = Cores::new(short("http://127.0.0.1:1".to_owned()), 1, 5);
@@ -200,8 +201,8 @@ async fn a_core_that_never_started_can_be_stopped() {
     assert_eq!(counted.started(), 0);
 }
 
-/// Broken if a secret could be read from the debug form of a program, or a missing one were sent
-/// as nothing.
+/// Broken if the debug form of a program shows a secret, or if a missing secret is sent as an empty
+/// value.
 #[test]
 fn secrets_are_needed_and_never_printed() {
     let mut plan = short("http://127.0.0.1:1".to_owned());

@@ -1,5 +1,5 @@
-//! The load engine over HTTP/2, in the clear: every arrival is served once, few connections carry
-//! it all, and what happens to one stream happens to no other.
+//! The load engine over HTTP/2 without TLS: every arrival is served once, few connections carry all
+//! of them, and a fault of one stream affects no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -25,7 +25,7 @@ fn one_task() -> Vec<Task> {
     vec![task("only", 1, vec![step("/only")])]
 }
 
-/// So many arrivals, one each 2 ms.
+/// A plan with this number of arrivals, one every 2 ms.
 fn plan2(url: String, arrivals: u64, tasks: Vec<Task>) -> Plan {
     let mut plan = plan(url, 500, arrivals * 2, tasks);
     plan.connections.http = Http::V2;
@@ -40,8 +40,8 @@ fn only(outcome: Outcome, count: u64) -> BTreeMap<Outcome, u64> {
     BTreeMap::from([(outcome, count)])
 }
 
-/// Broken if an arrival were lost, doubled or changed on its way, or a header went along that
-/// HTTP/2 forbids.
+/// Broken if an arrival is lost, doubled or changed on its way, or if a header is sent that HTTP/2
+/// forbids.
 #[tokio::test]
 async fn every_arrival_is_served_once_and_as_the_plan_says() {
     let peer = peer(|_| Act::Answer(200));
@@ -90,7 +90,8 @@ async fn every_arrival_is_served_once_and_as_the_plan_says() {
     assert!(received >= 200 * "200hello".len() as u64, "{received}");
 }
 
-/// Broken if calls at the same time took a connection each, or crowded one beyond its limit.
+/// Broken if concurrent calls take one connection each, or if a connection carries more than its
+/// limit.
 #[tokio::test]
 async fn a_connection_carries_as_many_streams_as_allowed_and_no_more() {
     for (streams_max, connections) in [(None, 1), (Some(7), 1), (Some(3), 3), (Some(1), 7)] {
@@ -114,13 +115,13 @@ async fn a_connection_carries_as_many_streams_as_allowed_and_no_more() {
     }
 }
 
-/// Broken if calls queue unseen when the target allows fewer streams than the plan.
+/// Broken if calls wait uncounted when the target allows fewer streams than the plan.
 #[tokio::test]
 async fn the_targets_own_limit_opens_a_second_connection() {
     let (open, gate) = watch::channel(false);
     let mut builder = Builder::new();
     builder.max_concurrent_streams(2);
-    // The first answers at once, so that the limit is known before the others come.
+    // The first request is answered at once, so that the limit is known before the others come.
     let peer = Peer::start(Door::Http2(builder), move |call| {
         match call.id().ends_with("/0/0") {
             true => Act::Answer(200),
@@ -128,7 +129,7 @@ async fn the_targets_own_limit_opens_a_second_connection() {
         }
     });
     let mut plan = plan2(peer.url(), 5, one_task());
-    // One each 50 ms.
+    // One arrival every 50 ms.
     plan.profile.pieces[0].from = loadpilot_events::units::Rate::per_second(20);
     plan.profile.pieces[0].to = plan.profile.pieces[0].from;
     plan.profile.pieces[0].duration_us = 250_000;
@@ -141,7 +142,7 @@ async fn the_targets_own_limit_opens_a_second_connection() {
     peer.assert_once_each(5);
 }
 
-/// Broken if a target that lets its connections go cost a call, or got one twice.
+/// Broken if a target that closes its connections by GOAWAY loses a call, or gets one twice.
 #[tokio::test]
 async fn a_target_that_says_goodbye_loses_nothing_and_gets_nothing_twice() {
     let peer = peer(|call| match call.id().ends_with("9/0") {
@@ -157,8 +158,8 @@ async fn a_target_that_says_goodbye_loses_nothing_and_gets_nothing_twice() {
     assert_eq!((opened + reused, opened <= connections), (100, true));
 }
 
-/// Broken if a refused stream were lost, or sent for ever; RFC 9113, section 8.7: it was not
-/// begun, so it may go again.
+/// Broken if a refused stream is lost, or sent for ever. RFC 9113, section 8.7: the target did not
+/// begin it, so it may be sent again.
 #[tokio::test]
 async fn a_refused_stream_goes_again_once() {
     let refused = Mutex::new(BTreeSet::new());
@@ -181,7 +182,7 @@ async fn a_refused_stream_goes_again_once() {
     assert_eq!((ids.len(), distinct.len()), (40, 20));
 }
 
-/// Broken if a call that the target may have begun with were sent twice.
+/// Broken if a call that the target may have begun is sent twice.
 #[tokio::test]
 async fn any_other_reset_is_io_and_never_sent_again() {
     let acts = [
@@ -199,7 +200,7 @@ async fn any_other_reset_is_io_and_never_sent_again() {
     }
 }
 
-/// Broken if a call whose answer had begun were sent again, whatever the target says then.
+/// Broken if a call whose response had begun is sent again, whatever the target sends then.
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_io_and_never_sent_again() {
     for reason in [Reason::REFUSED_STREAM, Reason::NO_ERROR, Reason::CANCEL] {
@@ -213,8 +214,8 @@ async fn an_answer_that_breaks_off_is_io_and_never_sent_again() {
     }
 }
 
-/// Broken if what the target had not begun with were lost when it leaves; RFC 9113, section 6.8:
-/// streams beyond the one it names may go again, on another connection.
+/// Broken if calls that the target had not begun at its GOAWAY are lost. RFC 9113, section 6.8:
+/// streams after the last one that it names may be sent again, on another connection.
 #[tokio::test]
 async fn streams_beyond_the_last_one_of_a_goodbye_go_again() {
     for reason in [Reason::NO_ERROR, Reason::ENHANCE_YOUR_CALM] {
@@ -229,7 +230,7 @@ async fn streams_beyond_the_last_one_of_a_goodbye_go_again() {
     }
 }
 
-/// Broken if what the target may have begun with were sent again.
+/// Broken if calls that the target may have begun are sent again.
 #[tokio::test]
 async fn streams_up_to_the_last_one_of_a_goodbye_are_io() {
     for reason in [Reason::NO_ERROR, Reason::INTERNAL_ERROR] {
@@ -243,7 +244,8 @@ async fn streams_up_to_the_last_one_of_a_goodbye_are_io() {
     }
 }
 
-/// Broken if a time-out ends other streams, or leaves the target working on its own.
+/// Broken if a time-out ends other streams, or if the target continues to work on the one that
+/// timed out.
 #[tokio::test]
 async fn a_time_out_resets_its_stream_and_the_connection_goes_on() {
     let peer = peer(|call| match call.uri.path() {
@@ -263,11 +265,11 @@ async fn a_time_out_resets_its_stream_and_the_connection_goes_on() {
     assert_eq!((seen.calls.len(), seen.meetings.len()), (40, 1));
 }
 
-/// Broken if answers that come after their time-outs ended the connection: h2 forgets streams that
-/// it has reset, and counts what comes on them as errors.
+/// Broken if responses that come after their time-outs end the connection: h2 forgets streams that
+/// it has reset, and counts frames on them as errors.
 #[tokio::test]
 async fn answers_after_their_time_outs_do_not_end_the_connection() {
-    // An answer comes 200 ms after its request.
+    // A response comes 200 ms after its request.
     let target = Frames::start(|_, stream| match stream {
         401.. => Say::More(frames::headers(stream - 400, true)),
         _ => Say::More(Vec::new()),
@@ -282,15 +284,15 @@ async fn answers_after_their_time_outs_do_not_end_the_connection() {
     assert!(streams.iter().all(|(connection, _)| *connection == 0));
 }
 
-/// Broken if calls went out on a connection that has been silent since a call that timed out: its
-/// target may be gone without a word, and TCP notices that after a quarter of an hour.
+/// Broken if calls are sent on a connection that has been silent since a call timed out on it: its
+/// target may be gone without notice, and TCP detects that only after a quarter of an hour.
 #[tokio::test]
 async fn a_connection_that_has_died_silently_takes_no_further_call() {
     let target = Frames::start(|connection, stream| match connection {
         0 => Say::More(Vec::new()),
         _ => Say::More(frames::headers(stream, true)),
     });
-    // One each 200 ms. The first two have timed out before the second half is due.
+    // One arrival every 200 ms. The first two have timed out before the second half is due.
     let mut plan = plan(target.url(), 5, 2_800, one_task());
     plan.connections.http = Http::V2;
     plan.timeout_us = 1_100_000;
@@ -304,7 +306,8 @@ async fn a_connection_that_has_died_silently_takes_no_further_call() {
     assert_eq!(streams.last().map(|(connection, _)| *connection), Some(1));
 }
 
-/// Broken if an answer without content were waited for, or trailers taken for a fault.
+/// Broken if the engine waits for the content of a response without content, or takes trailers for
+/// a fault.
 #[tokio::test]
 async fn answers_of_every_shape_are_read_to_their_end() {
     let peer = peer(|call| match call.uri.path() {
@@ -322,7 +325,7 @@ async fn answers_of_every_shape_are_read_to_their_end() {
     assert_eq!(peer.connections(), 1);
 }
 
-/// Broken if flow control held up what is larger than its windows, or bytes went missing.
+/// Broken if flow control blocks a body that is larger than its windows, or if bytes are missing.
 #[tokio::test]
 async fn large_bodies_pass_both_ways() {
     const UP_BYTES: usize = 1 << 20;
@@ -349,7 +352,8 @@ async fn large_bodies_pass_both_ways() {
     assert!(received > wanted && received < wanted + 8_000, "{received}");
 }
 
-/// Broken if an answer that came before its request was over were lost with the rest of it.
+/// Broken if a response that comes before its request is complete is lost with the rest of the
+/// request.
 #[tokio::test]
 async fn an_answer_may_come_before_the_request_is_over() {
     let peer = peer(|_| Act::Early);
@@ -361,7 +365,7 @@ async fn an_answer_may_come_before_the_request_is_over() {
     peer.assert_once_each(8);
 }
 
-/// Broken if a body that the target does not take hung for ever, or blocked the other streams.
+/// Broken if a body that the target does not accept hangs for ever, or blocks the other streams.
 #[tokio::test]
 async fn a_window_that_never_opens_is_a_timeout_of_that_call_alone() {
     let mut builder = Builder::new();
@@ -372,7 +376,7 @@ async fn a_window_that_never_opens_is_a_timeout_of_that_call_alone() {
     });
     let mut post = step("/post");
     post.method = Method::Post;
-    // More than the 64 KiB that go out before the target has said anything.
+    // More than the 64 KiB that are sent before the target has sent anything.
     post.body = Some(Body::Text("x".repeat(256 << 10)));
     post.timeout_us = Some(150_000);
     let tasks = vec![task("both", 1, vec![post, step("/get")])];
@@ -383,7 +387,7 @@ async fn a_window_that_never_opens_is_a_timeout_of_that_call_alone() {
     assert_eq!(peer.connections(), 1);
 }
 
-/// Broken if the time to the first byte were counted from before the body was handed over.
+/// Broken if the time to the first byte is counted from before the body was handed over.
 #[tokio::test]
 async fn the_wait_for_the_first_byte_begins_behind_the_body() {
     let mut builder = Builder::new();
@@ -399,7 +403,8 @@ async fn the_wait_for_the_first_byte_begins_behind_the_body() {
     assert_eq!(counted.causes(), BTreeMap::from([(Cause::WhileSending, 3)]));
 }
 
-/// Broken if something else than HTTP/2 hung, or were taken for an answer.
+/// Broken if a target that does not speak HTTP/2 makes calls hang, or if its bytes count as a
+/// response.
 #[tokio::test]
 async fn a_target_that_does_not_speak_http2_is_io() {
     for act in [
@@ -445,7 +450,7 @@ async fn connections_are_closed_when_their_use_is_over() {
     }
 }
 
-/// Broken if a header that HTTP/2 forbids were found out only when it is sent.
+/// Broken if a header that HTTP/2 forbids is detected only when it is sent.
 #[test]
 fn headers_about_the_connection_cannot_be_compiled() {
     let run = RunId::parse(RUN).expect("a token");

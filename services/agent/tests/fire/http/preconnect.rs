@@ -1,4 +1,4 @@
-//! Connections that are opened before the start, as the target sees them.
+//! Connections that are opened before the start, as seen by the target.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -36,8 +36,8 @@ async fn warmed(cores: &Cores) -> Preconnected {
     sum
 }
 
-/// Broken if a connection were not open, its handshake included, before the first request is due;
-/// if the first calls did not use it; or if its handshake were in the time of a call.
+/// Broken if a connection, its handshake included, is not open before the first request is due, if
+/// the first calls do not use it, or if its handshake is in the time of a call.
 #[tokio::test]
 async fn they_are_open_before_the_first_request_and_the_first_calls_use_them() {
     let authority = Authority::new();
@@ -83,7 +83,7 @@ async fn they_are_open_before_the_first_request_and_the_first_calls_use_them() {
     }
 }
 
-/// Broken if a connection that was opened before the start carried more requests than any other
+/// Broken if a connection that was opened before the start carries more requests than any other
 /// may, or fewer.
 #[tokio::test]
 async fn the_limits_of_reuse_hold_for_them_too() {
@@ -106,7 +106,7 @@ async fn the_limits_of_reuse_hold_for_them_too() {
     }
 }
 
-/// Broken if a connection that the target closed before the start cost a call.
+/// Broken if a connection that the target closed before the start costs a call.
 #[tokio::test]
 async fn one_that_the_target_closed_is_thrown_away() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
@@ -137,7 +137,7 @@ async fn one_that_the_target_closed_is_thrown_away() {
     target.join().expect("a request on the second connection");
 }
 
-/// Broken if a target that is not there ended the run before it began, or went untold.
+/// Broken if an absent target ends the run before it begins, or is not reported.
 #[tokio::test]
 async fn what_cannot_be_opened_is_told_and_tried_again() {
     for http in [Http::V1, Http::V2] {

@@ -1,5 +1,5 @@
-//! The way through a proxy: what it is asked, what its answers count as, and that none of them
-//! costs more than its limit. 0.2 s each.
+//! Connections through a proxy: what the agent asks of it, how its replies are counted, and that
+//! none of them takes longer than its limit. 0.2 s each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::support::cores::{Cores, Counted, plan, step, task};
 use crate::support::peer::{Act, Door, Peer};
 use crate::support::proxy::{Manner, Proxy};
 
-/// Time that a proxy takes for its answer.
+/// Time that a proxy takes for its reply.
 const DELAY: Duration = Duration::from_millis(20);
 const NAME: &str = "target.test";
 
-/// 10 arrivals, one each 2 ms, through a proxy.
+/// 10 arrivals, one every 2 ms, through a proxy.
 fn through(target: String, scheme: &str, proxy: &Proxy) -> Plan {
     let mut plan = plan(target, 500, 20, vec![task("only", 1, vec![step("/only")])]);
     plan.connections.proxy = Some(Setting {
@@ -33,8 +33,8 @@ async fn run(plan: Plan) -> Counted {
     Cores::new(plan, 1, 10).start().finish().await
 }
 
-/// Broken if anything bypassed the proxy, if a setting of the connections lost its meaning behind
-/// it, or if its handshake were in no phase.
+/// Broken if anything bypasses the proxy, if a setting of the connections has no effect through it,
+/// or if its handshake is in no phase.
 #[tokio::test]
 async fn every_connection_leads_through_the_proxy() {
     let authority = Authority::new();
@@ -66,8 +66,8 @@ async fn every_connection_leads_through_the_proxy() {
     }
 }
 
-/// Broken if what a proxy refuses looked like a fault of the target, had no reason of its own, or
-/// if a hostile answer were waited for or kept.
+/// Broken if a refusal of the proxy looks like a fault of the target or has no cause of its own, or
+/// if the agent waits for a hostile reply or keeps it in memory.
 #[tokio::test]
 async fn each_refusal_has_its_cause() {
     const HTTP: &str = "http";
@@ -170,7 +170,7 @@ async fn each_refusal_has_its_cause() {
     }
 }
 
-/// Broken if a proxy without an end of its answer, or without one, were waited for for ever.
+/// Broken if the agent waits for ever for a proxy whose reply never ends, or never comes.
 #[tokio::test]
 async fn a_hostile_proxy_has_limits() {
     let target = || "http://nowhere.invalid".to_owned();

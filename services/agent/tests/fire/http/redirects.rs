@@ -1,4 +1,4 @@
-//! Redirects of steps: which are followed, how, and what is counted of them. 0.2 s each.
+//! Redirects of steps: which are followed, in which way, and how they are counted. 0.2 s each.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn peer(http: Http, decide: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Pe
     Peer::start(door, decide)
 }
 
-/// One arrival each 2 ms, that follows up to `redirects_max` redirects.
+/// One arrival every 2 ms, which follows up to `redirects_max` redirects.
 fn following(peer: &Peer, http: Http, redirects_max: Option<u32>) -> Plan {
     let tasks = vec![task("only", 1, vec![step("/shop/only?q=1")])];
     let mut plan = plan(peer.url(), 500, ARRIVALS * 2, tasks);
@@ -40,8 +40,8 @@ fn to(location: &str) -> Act {
     Act::Redirect(302, location.to_owned())
 }
 
-/// Broken if a redirect were a call of its own, lost the id of its arrival, was resolved against
-/// another address than its own, or was counted otherwise than the target saw it.
+/// Broken if a redirect counts as a call, loses the id of its arrival, is resolved against another
+/// address than its own, or is counted differently than the target saw it.
 #[tokio::test]
 async fn redirects_are_followed_within_their_call() {
     for http in [Http::V1, Http::V2] {
@@ -74,7 +74,8 @@ async fn redirects_are_followed_within_their_call() {
     }
 }
 
-/// Broken if the limit did not hold, or if a call at its limit looked like one that arrived.
+/// Broken if the limit does not hold, or if a call that reached its limit looks like one that
+/// reached its end.
 #[tokio::test]
 async fn at_the_limit_the_redirect_is_the_answer() {
     for http in [Http::V1, Http::V2] {
@@ -90,7 +91,7 @@ async fn at_the_limit_the_redirect_is_the_answer() {
     }
 }
 
-/// Broken if a method, a body or its headers survived where browsers drop them, or the reverse.
+/// Broken if a method, a body or its headers are kept where browsers drop them, or the reverse.
 #[tokio::test]
 async fn method_and_body_are_those_of_browsers() {
     use Method::{Delete, Get, Head, Post, Put};
@@ -108,7 +109,7 @@ async fn method_and_body_are_those_of_browsers() {
     for http in [Http::V1, Http::V2] {
         for (method, status, wanted, has_body) in cases {
             if method == Head && http == Http::V1 {
-                // The peer of HTTP/1.1 always answers with content.
+                // The HTTP/1.1 peer always answers with content.
                 continue;
             }
             let peer = peer(http, move |call| match call.uri.path() {
@@ -142,7 +143,8 @@ async fn method_and_body_are_those_of_browsers() {
     }
 }
 
-/// Broken if what a scenario sends to its target went anywhere else, however a target writes it.
+/// Broken if what a scenario sends to its target is sent anywhere else, in whatever form the target
+/// writes the address.
 #[tokio::test]
 async fn another_origin_is_not_followed() {
     for http in [Http::V1, Http::V2] {
@@ -163,7 +165,7 @@ async fn another_origin_is_not_followed() {
                 "/shop/only" => to(&sent),
                 _ => Act::Answer(200),
             });
-            // An empty one is the same address again.
+            // An empty location is the same address again.
             let (followed, left) = match location.is_empty() {
                 true => (ARRIVALS, ARRIVALS),
                 false => (0, ARRIVALS),
@@ -180,8 +182,8 @@ async fn another_origin_is_not_followed() {
     }
 }
 
-/// Broken if redirects had time beyond that of their call, or what was followed until then were
-/// not counted.
+/// Broken if redirects may take longer than the time-out of their call, or if those followed until
+/// then are not counted.
 #[tokio::test]
 async fn the_time_out_covers_all_redirects() {
     let (_closed, gate) = watch::channel(false);
@@ -203,7 +205,8 @@ async fn the_time_out_covers_all_redirects() {
     assert!(service.max() < 5_000_000, "{}", service.max());
 }
 
-/// Broken if anything were sent after a stop, or the call ended otherwise than it was answered.
+/// Broken if anything is sent after a stop, or if the call ends with another outcome than its
+/// response has.
 #[tokio::test]
 async fn nothing_is_followed_after_a_stop() {
     let (open, gate) = watch::channel(false);
@@ -222,7 +225,7 @@ async fn nothing_is_followed_after_a_stop() {
     assert_eq!(peer.seen().calls.len() as u64, ARRIVALS);
 }
 
-/// Broken if the body of a redirect counted as tokens of the answer.
+/// Broken if the body of a redirect counts as tokens of the response.
 #[tokio::test]
 async fn tokens_are_those_of_the_last_answer() {
     let peer = peer(Http::V2, |call| match call.uri.path() {
@@ -295,8 +298,8 @@ async fn a_named_origin_gets_no_credentials() {
     }
 }
 
-/// Broken if what was encrypted goes on in the clear, or a client certificate is shown to another
-/// origin than the target.
+/// Broken if a redirect leads from TLS to plain HTTP, or if a client certificate is shown to
+/// another origin than the target.
 #[tokio::test]
 async fn a_named_origin_is_as_well_protected() {
     let authority = Authority::new();

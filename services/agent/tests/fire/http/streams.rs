@@ -1,4 +1,4 @@
-//! Streamed answers, and exchanges written out: what the engine takes down beside the calls.
+//! Streamed responses, and debug exchanges: what the engine records beside the calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::support::peer::{self, Door, Peer};
 use crate::support::target::{Act, Gate, Target};
 
 const PAUSE: Duration = Duration::from_millis(40);
-/// A histogram of two digits may say one in a hundred less.
+/// A histogram of two digits may be one in a hundred lower.
 const PAUSE_US: u64 = 39_600;
-/// Three events of data, one of them in two pieces; a comment between them.
+/// Three events with data, one of them in two pieces; a comment between them.
 const EVENTS: &[&str] = &[
     "data: one\n\n",
     ": still here\n\n",
@@ -38,8 +38,8 @@ async fn run(plan: Plan) -> Counted {
     Cores::new(plan, 1, 50).start().finish().await
 }
 
-/// Broken if a comment, a piece or the end of the answer counted as a token, if times were those of
-/// the answer as a whole, or if the corrected time left out what a call waited.
+/// Broken if a comment, a piece or the end of the response counts as a token, if times are those of
+/// the response as a whole, or if the corrected time leaves out the wait of a call.
 #[tokio::test]
 async fn events_have_times_of_their_own() {
     let target = Target::start(|_| Act::Stream(EVENTS, PAUSE));
@@ -50,13 +50,13 @@ async fn events_have_times_of_their_own() {
     let gaps = counted.phase(0, Phase::TokenGap);
     assert_eq!((first.len(), service.len(), gaps.len()), (5, 5, 10));
     assert!(service.min() >= PAUSE_US && first.max() >= service.max());
-    // After a token that is read late the next one is nearer.
+    // If a token is read late, its distance to the next one is shorter.
     assert!(gaps.min() >= PAUSE_US / 2, "{}", gaps.min());
-    // Between the first and the second lie three pauses.
+    // Three pauses lie between the first and the second token.
     assert!(gaps.value_at_percentile(99.0) >= 5 * PAUSE_US / 2);
 }
 
-/// Broken if arrivals that waited for a slot had a first token as early as those that did not.
+/// Broken if arrivals that waited for a slot have a first token as early as those that did not.
 #[tokio::test]
 async fn the_first_token_is_counted_from_due() {
     let target = Target::start(|_| Act::Stream(EVENTS, PAUSE));
@@ -67,7 +67,7 @@ async fn the_first_token_is_counted_from_due() {
     assert!(first.max() >= service.min() + 4 * 5 * PAUSE_US - 100_000);
 }
 
-/// Broken if lines or chunks were not what ends a token there.
+/// Broken if lines or chunks do not end a token in the stream forms of that name.
 #[tokio::test]
 async fn lines_and_chunks_are_tokens_where_the_plan_says_so() {
     for stream in [Stream::Lines, Stream::Chunks] {
@@ -78,8 +78,8 @@ async fn lines_and_chunks_are_tokens_where_the_plan_says_so() {
     }
 }
 
-/// Broken if HTTP/2 took no times, if the empty frame that ends an answer counted as a token, or if
-/// an answer without tokens had some.
+/// Broken if HTTP/2 records no times, if the empty frame that ends a response counts as a token, or
+/// if a response without tokens has some.
 #[tokio::test]
 async fn frames_are_tokens_and_an_answer_without_any_has_none() {
     for (stream, first, gaps) in [(Stream::Chunks, 5, 5), (Stream::Sse, 0, 0)] {
@@ -97,7 +97,7 @@ async fn frames_are_tokens_and_an_answer_without_any_has_none() {
     }
 }
 
-/// Broken if tokens that came before a failure were lost.
+/// Broken if tokens that came before a failure are lost.
 #[tokio::test]
 async fn the_tokens_of_an_answer_that_breaks_off_count() {
     let target = Target::start(|_| Act::Truncate);
@@ -115,8 +115,8 @@ async fn the_tokens_of_an_answer_that_breaks_off_count() {
     assert_eq!(counted.phase(0, Phase::FirstToken).len(), 5);
 }
 
-/// Broken if a client that has heard enough went on listening, if what came later counted, or if
-/// its connection carried another request.
+/// Broken if the client goes on reading after its last token, if later tokens count, or if the
+/// connection then carries another request.
 #[tokio::test]
 async fn whoever_has_heard_enough_tokens_hangs_up() {
     for (most, gaps, connections) in [(None, 10, 1), (Some(2), 5, 5), (Some(9), 10, 1)] {
@@ -149,8 +149,8 @@ async fn hanging_up_resets_a_stream_of_http2() {
     }
 }
 
-/// Broken if a client listened longer than it was to, or less, or if an answer that had not begun
-/// by then counted as one.
+/// Broken if a client reads for a longer or shorter time than the plan says, or if a response that
+/// had not begun by then counts as one.
 #[tokio::test]
 async fn whoever_has_listened_long_enough_hangs_up() {
     const LISTEN_US: u64 = 500_000;
@@ -179,8 +179,8 @@ async fn whoever_has_listened_long_enough_hangs_up() {
     );
 }
 
-/// Broken if a secret could be read in an exchange that is written out, if there were more of them
-/// than asked for, or if what was sent and answered could not be told from it.
+/// Broken if a debug exchange shows a secret, if there are more exchanges than requested, or if
+/// they do not show what was sent and answered.
 #[tokio::test]
 async fn the_first_exchanges_are_written_out_without_secrets() {
     for http in [Http::V1, Http::V2] {
@@ -217,7 +217,7 @@ async fn the_first_exchanges_are_written_out_without_secrets() {
             assert!(seen.request.contains(&"Authorization: ***".to_owned()));
             assert!(seen.request.contains(&"X-Plain: seen".to_owned()));
             assert!(seen.answer[0].contains("404"), "{:?}", seen.answer);
-            // The other one answers without a header line.
+            // The HTTP/2 target answers without a header line.
             assert_eq!(seen.answer.len() > 1, http == Http::V1);
             assert_eq!(seen.outcome, Outcome::Http4xx);
         }

@@ -1,4 +1,4 @@
-//! Several targets of one run: which arrival goes where, and over whose connections.
+//! Several targets of one run: which target an arrival goes to, and over whose connections.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ fn peers(http: Http) -> Vec<Peer> {
         .collect()
 }
 
-/// One arrival each 2 ms, of two calls, to all `peers` in turn.
+/// One arrival every 2 ms, of two calls, to all `peers` in turn.
 fn in_turn(peers: &[Peer], http: Http) -> Plan {
     let tasks = vec![task("both", 1, vec![step("/one"), step("/two")])];
     let mut plan = plan(peers[0].url(), 500, ARRIVALS * 2, tasks);
     plan.connections.http = http;
-    // One with a base path of its own.
+    // One target has a base path of its own.
     let others = peers[1..].iter().enumerate();
     let others = others.map(|(place, peer)| match place {
         0 => format!("{}/api", peer.url()),
@@ -36,8 +36,8 @@ fn in_turn(peers: &[Peer], http: Http) -> Plan {
     plan
 }
 
-/// Broken if the target of an arrival depended on how many cores share the run, if the calls of one
-/// arrival were spread, or if a request named another target than the one it was sent to.
+/// Broken if the target of an arrival depends on the number of cores, if the calls of one arrival
+/// go to several targets, or if a request names another target than the one that it is sent to.
 #[tokio::test]
 async fn arrivals_take_the_targets_in_turn() {
     for http in [Http::V1, Http::V2] {
@@ -69,7 +69,7 @@ async fn arrivals_take_the_targets_in_turn() {
     }
 }
 
-/// Broken if only the first target got the connections that are to be open before the start.
+/// Broken if connections are opened before the start to the first target only.
 #[tokio::test]
 async fn each_target_gets_connections_before_the_start() {
     let peers = peers(Http::V1);

@@ -1,4 +1,4 @@
-//! Time-outs of parts of a call: each cuts off in its own part, early, and says where.
+//! Time-outs of parts of a call: each ends the call in its own part, early, and names the part.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use crate::support::cores::{Cores, Counted, plan, step, task};
 use crate::support::target::{Act, Gate, Target};
 
-/// What a part may take here; the call as a whole has a minute, which no test waits for.
+/// Time-out of a part; that of the whole call is a minute, which no test waits for.
 const PART_US: u64 = 200_000;
 
 /// 5 arrivals in 100 ms.
@@ -33,7 +33,7 @@ fn assert_lasted(counted: &Counted, least_us: u64) {
     assert!(service.max() < 30_000_000, "the call's own time-out did it");
 }
 
-/// A listener that answers no further attempt to connect: its queue holds one, and has it.
+/// A listener that accepts no further connection: its queue has room for one, and is full.
 async fn full() -> (TcpListener, TcpStream) {
     let socket = TcpSocket::new_v4().expect("a socket");
     let any = "127.0.0.1:0".parse().expect("an address");
@@ -56,8 +56,8 @@ async fn a_connection_that_does_not_come_about_is_cut_off_while_connecting() {
     all_end_in(plan, Cause::WhileConnecting).await;
 }
 
-/// Broken if a target that accepts and never shakes hands were waited for, or the time to the first
-/// byte were counted from before the connection.
+/// Broken if a target that accepts and never completes the handshake is waited for, or if the time
+/// to the first byte is counted from before the connection.
 #[tokio::test]
 async fn a_handshake_that_does_not_end_is_cut_off_while_securing() {
     let mute = TcpListener::bind("127.0.0.1:0")
@@ -70,7 +70,8 @@ async fn a_handshake_that_does_not_end_is_cut_off_while_securing() {
     all_end_in(plan, Cause::WhileSecuring).await;
 }
 
-/// Broken if the limit of the first byte were not kept, or that of connecting counted on after it.
+/// Broken if the limit of the first byte does not hold, or if that of connecting continues after
+/// it.
 #[tokio::test]
 async fn an_answer_that_does_not_begin_is_cut_off_before_its_first_byte() {
     let gate = Arc::new(Gate::default());
@@ -83,7 +84,7 @@ async fn an_answer_that_does_not_begin_is_cut_off_before_its_first_byte() {
     gate.open();
 }
 
-/// Broken if an answer that has begun were cut off by the limit of its first byte.
+/// Broken if a response that has begun is cut off by the limit of its first byte.
 #[tokio::test]
 async fn an_answer_that_has_begun_has_the_time_of_the_whole_call() {
     let gate = Arc::new(Gate::default());

@@ -1,4 +1,5 @@
-//! The load engine over TLS: who is trusted, what is agreed on, who identifies as whom.
+//! The load engine over TLS: which certificates are trusted, which protocol is negotiated, and
+//! which client certificate is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
@@ -16,7 +17,7 @@ use loadpilot_events::plan::{Plan, SessionLength, Shape};
 use loadpilot_events::units::Rate;
 use loadpilot_events::{Cause, Outcome};
 
-/// What the target of most tests is called; nothing but `connect_to` leads to it.
+/// Name of the target in most tests; only `connect_to` leads to it.
 const NAME: &str = "target.test";
 
 fn peer(authority: &Authority, name: &str, manner: Manner) -> Peer {
@@ -43,11 +44,11 @@ fn all(outcome: Outcome) -> BTreeMap<Outcome, u64> {
     BTreeMap::from([(outcome, 20)])
 }
 
-/// Broken if the protocol were another than the plan says and the target agrees to, or if asking
-/// for it cost connections or went uncounted.
+/// Broken if the protocol is another than the plan allows and the target accepts, or if negotiating
+/// it costs connections or is not counted.
 #[tokio::test]
 async fn the_protocol_is_what_both_sides_agree_on() {
-    /// What is agreed on, or the outcome when nothing is.
+    /// The negotiated protocol, or the outcome if there is none.
     type Agreed = Result<Option<&'static str>, Outcome>;
     const BOTH: &[&str] = &["h2", "http/1.1"];
     const OLD: &[&str] = &["http/1.1"];
@@ -94,7 +95,8 @@ async fn the_protocol_is_what_both_sides_agree_on() {
     }
 }
 
-/// Broken if a connection on which the protocol was asked for escaped the rules of the others.
+/// Broken if the connection on which the protocol was negotiated does not follow the rules of the
+/// others.
 #[tokio::test]
 async fn the_first_connection_is_as_short_lived_as_any_other() {
     for protocols in [&["h2"][..], &["http/1.1"]] {
@@ -122,7 +124,7 @@ async fn the_first_connection_is_as_short_lived_as_any_other() {
     }
 }
 
-/// Broken if the name in Host, authority or TLS followed the place connected to.
+/// Broken if the name in Host, authority or TLS is that of `connect_to` instead of the target's.
 #[tokio::test]
 async fn the_target_keeps_its_name_wherever_it_is_connected_to() {
     let authority = Authority::new();
@@ -139,12 +141,13 @@ async fn the_target_keeps_its_name_wherever_it_is_connected_to() {
     }
 }
 
-/// Broken if a stranger were trusted, or a friend not; and if it were not what the plan says.
+/// Broken if an unknown authority is trusted, or a known one is not, unless the plan says so.
 #[tokio::test]
 async fn only_who_is_known_by_name_is_trusted_unless_the_plan_says_otherwise() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     for http in [Http::V1, Http::V2, Http::Auto] {
-        // Who signs, what the certificate says, whether the plan cares; what comes of it.
+        // The authority that signs, the name in the certificate, whether the plan accepts any
+        // certificate, and the expected result.
         let cases = [
             (&authority, NAME, false, Ok(())),
             (&stranger, NAME, false, Err(Cause::CertificateUntrusted)),
@@ -173,8 +176,8 @@ async fn only_who_is_known_by_name_is_trusted_unless_the_plan_says_otherwise() {
     }
 }
 
-/// Broken if a certificate that the plan trusts were refused because it is its own authority, or
-/// were taken under another name, after its last day or from a target without its key.
+/// Broken if a certificate that the plan trusts is refused because it is its own authority, or
+/// accepted under another name, after its last day or from a target without its key.
 #[tokio::test]
 async fn a_self_signed_certificate_of_the_plan_is_trusted() {
     let own = Identity::self_signed(NAME, 2099);
@@ -182,7 +185,7 @@ async fn a_self_signed_certificate_of_the_plan_is_trusted() {
     let over = Identity::self_signed(NAME, 2020);
     let issued = Authority::new().issue(NAME);
     let impostor = own.clone().with_key_of(&other_name);
-    // What the target shows, what the plan trusts; what comes of it.
+    // The certificate of the target, the one that the plan trusts, and the expected result.
     let cases = [
         (&own, &own, Ok(())),
         (&issued, &issued, Ok(())),
@@ -210,8 +213,8 @@ async fn a_self_signed_certificate_of_the_plan_is_trusted() {
     }
 }
 
-/// Broken if a call that opens a connection as a new client took up the TLS session of another
-/// connection, or an ordinary client made a whole handshake each time.
+/// Broken if a call that opens a connection as a new client resumes the TLS session of another
+/// connection, or if an ordinary client makes a full handshake each time.
 #[tokio::test]
 async fn new_clients_take_up_no_tls_session() {
     let authority = Authority::new();
@@ -230,7 +233,7 @@ async fn new_clients_take_up_no_tls_session() {
                 let mut plan = secure_plan(&peer, &authority, http);
                 plan.connections.reuse = reuse;
                 plan.connections.requests_max = requests_max;
-                // One call after the other: each finds the sessions of those before.
+                // One call after the other: each finds the TLS sessions of the calls before.
                 let mut cores = Cores::new(plan, 1, 1).start();
                 let counted = cores.finish().await;
                 assert_eq!(counted.outcomes(), all(Outcome::Ok));
@@ -247,7 +250,7 @@ async fn new_clients_take_up_no_tls_session() {
     }
 }
 
-/// Broken if the client of a new session of a closed loop took up the TLS session of the client
+/// Broken if the client of a new session of a closed loop resumes the TLS session of the client
 /// before it.
 #[tokio::test]
 async fn a_user_that_replaces_another_takes_up_no_tls_session() {
@@ -269,9 +272,10 @@ async fn a_user_that_replaces_another_takes_up_no_tls_session() {
     assert!(seen.meetings.iter().all(|meeting| !meeting.resumed));
 }
 
-/// Broken if the target's demand for a certificate were not met, or a refusal were told as anything
-/// else. Without one the handshake of TLS 1.2 fails; that of TLS 1.3 is over for the client before
-/// the target has looked (RFC 8446, section 4.4.2), so that the refusal meets the first call.
+/// Broken if the client does not present the certificate that the target demands, or if a refusal
+/// is reported as anything else. Without a certificate the handshake of TLS 1.2 fails. That of TLS
+/// 1.3 is over for the client before the target has examined it (RFC 8446, section 4.4.2), so that
+/// the refusal affects the first call.
 #[tokio::test]
 async fn a_client_certificate_is_shown_where_it_is_demanded() {
     let authority = Authority::new();
@@ -321,7 +325,8 @@ async fn a_client_certificate_is_shown_where_it_is_demanded() {
     }
 }
 
-/// Broken if a key could be read from a program or a fault, or were missed only when it is needed.
+/// Broken if a program or a fault shows a key, or if a missing key is detected only when it is
+/// needed.
 #[test]
 fn a_private_key_is_needed_and_never_printed() {
     let authority = Authority::new();
@@ -361,8 +366,8 @@ fn a_private_key_is_needed_and_never_printed() {
     assert!(fault.to_string().contains("connections.tls.roots_pem"));
 }
 
-/// Broken if calls that cannot share a connection, by the rules of reuse or since it carries one
-/// at a time, waited for each other's handshake.
+/// Broken if calls that cannot share a connection, by the rules of reuse or because it carries one
+/// call at a time, wait for each other's handshake.
 #[tokio::test]
 async fn calls_that_share_nothing_open_their_connections_side_by_side() {
     for (reuse, streams_max) in [(Reuse::Never, None), (Reuse::Always, Some(1))] {
@@ -375,7 +380,7 @@ async fn side_by_side(reuse: Reuse, streams_max: Option<u32>) {
     let address = listener.local_addr().expect("its address");
     let (came, coming) = mpsc::channel();
     thread::spawn(move || {
-        // Hellos stay unanswered: each connection stays in its handshake.
+        // No TLS hello is answered: each connection stays in its handshake.
         let mut kept = Vec::new();
         for stream in listener.incoming() {
             kept.push(stream.expect("a connection"));

@@ -1,7 +1,7 @@
-//! A process that fires is killed in the middle, and what it leaves is set against what the target
-//! saw: every request is in a closed delta, in the ring as finished, or in the ring in flight.
+//! A firing process is killed, and its files are compared with what the target saw: every request
+//! is in a closed delta, in the ring as finished, or in the ring as in flight.
 //!
-//! The process is this test program once more, told by its environment to be the one that dies.
+//! The killed process is this test program, started again with environment variables that say so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use crate::support::cores::{Cores, RUN, plan, step, task};
 use crate::support::target::{Act, Gate, MARKER, Target};
 
-/// Where the process that dies finds its target, and writes.
+/// Environment variables with the target and the folder of the process that is killed.
 const TARGET: &str = "LP_TEST_TARGET";
 const FOLDER: &str = "LP_TEST_FOLDER";
 const CORES: u32 = 2;
@@ -58,8 +58,8 @@ fn ring(folder: &Path, plan: &Plan, core: u32) -> Ring {
     Ring::create(&place, &owner, plan, 2_000).expect("room")
 }
 
-/// Not a test of its own: the process that is killed. Each line of its file is a delta: the turn of
-/// each core, and how many calls it closed there.
+/// Not a test of its own: the process that is killed. Each line of its file is a delta: for each
+/// core the number of the harvest, and how many calls the core closed in it.
 #[tokio::test]
 async fn the_one_that_dies() {
     let Ok(target) = std::env::var(TARGET) else {
@@ -98,7 +98,7 @@ fn start_the_one_that_dies(target: &Target, folder: &Path) -> Child {
         .expect("another one of this program")
 }
 
-/// How many calls each core had closed into deltas, turn by turn.
+/// The number of calls that each core had closed into deltas, harvest by harvest.
 fn closed_calls(folder: &Path) -> Vec<Vec<u64>> {
     let text = fs::read_to_string(folder.join("deltas")).expect("it closed deltas");
     let mut cores = vec![Vec::new(); CORES as usize];
@@ -119,8 +119,8 @@ fn id(record: &CallRecord) -> (u64, usize) {
     }
 }
 
-/// Broken if a killed process took calls with it that were in no delta, or called those finished
-/// that it never saw the end of.
+/// Broken if calls of a killed process are in no delta and not in the ring, or if the ring calls
+/// calls finished whose end the process never saw.
 #[test]
 fn after_a_kill_every_request_is_accounted_for() {
     for requests in [150, 400, 900] {
@@ -136,7 +136,7 @@ fn after_a_kill_every_request_is_accounted_for() {
         target.wait_for(requests);
         process.kill().expect("SIGKILL");
         process.wait().expect("it is dead");
-        // The process is dead; requests that it sent still arrive.
+        // The process is dead, but requests that it sent still arrive.
         let seen = settled(&target);
         let left: Vec<RingContents> = (0..CORES)
             .map(|core| {
@@ -150,8 +150,8 @@ fn after_a_kill_every_request_is_accounted_for() {
     }
 }
 
-/// What the target saw, once nothing more comes: the connections of a dead process are closed, and
-/// the target reads what is still in them.
+/// The requests that the target saw, once no more come: the connections of a dead process are
+/// closed, and the target reads what is still in them.
 fn settled(target: &Target) -> Vec<(u64, usize)> {
     target.wait_until_read();
     let seen = target.seen();
@@ -180,7 +180,7 @@ fn account(seen: &[(u64, usize)], left: &[RingContents], closed: &[Vec<u64>]) {
         "each finished call once"
     );
     assert!(finished_ids.is_disjoint(&in_flight));
-    // What finished was answered, and was not held.
+    // A finished call was answered, and is not one that the target holds back.
     assert!(finished_ids.is_subset(&seen_once));
     assert!(finished_ids.iter().all(|(n, _)| !is_held(*n)));
     for record in &finished {
@@ -191,7 +191,7 @@ fn account(seen: &[(u64, usize)], left: &[RingContents], closed: &[Vec<u64>]) {
             id(record).1 == 0
         );
     }
-    // What is held can only be in flight.
+    // A call that the target holds back can only be in flight.
     let held: BTreeSet<_> = seen_once
         .iter()
         .copied()

@@ -1,3 +1,3 @@
-//! Records of a killed process.
+//! Records that a killed process leaves.
 
 mod kill;

@@ -1,13 +1,13 @@
-//! A request as a peer saw it, and what the peer does about it.
+//! A request as a peer received it, and the peer's reaction.
 
 use h2::Reason;
 use http::{HeaderMap, Method, Uri};
 use tokio::sync::watch;
 
-/// One request as the target saw it.
+/// One request as the target received it.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// The number of its connection.
+    /// Number of its connection.
     pub(crate) connection: usize,
     pub(crate) method: Method,
     pub(crate) uri: Uri,
@@ -26,30 +26,30 @@ impl Call {
     }
 }
 
-/// What the target does about a request.
+/// The target's reaction to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    /// With `hello`, where an answer may have content.
+    /// Answers with this status, and with `hello` if the response may have content.
     Answer(u16),
-    /// With this status, `hello`, and a `Location`.
+    /// Answers with this status, `hello`, and a `Location`.
     Redirect(u16, String),
-    /// The same with 302, held back until it turns true.
+    /// The same with status 302, once the value is true.
     RedirectLater(watch::Receiver<bool>, String),
-    /// 200 with that many bytes.
+    /// Answers 200 with that many bytes.
     Large(usize),
-    /// 200 with `hello` and trailers.
+    /// Answers 200 with `hello` and trailers.
     Trailers,
-    /// 200 with two pieces, and an empty one that ends it.
+    /// Answers 200 with two pieces, and an empty one that ends the response.
     Pieces,
-    /// 200 in full without a look at the body, which is then refused without blame.
+    /// Answers 200 completely without reading the body, which is then refused without an error.
     Early,
-    /// 200 with `hello`, after a GOAWAY: the connection takes no further request.
+    /// Answers 200 with `hello` after a GOAWAY: the connection takes no further request.
     Last,
     Reset(Reason),
-    /// Never answers; notes how the call gave up.
+    /// Never answers; records how the call gave up.
     Silent,
-    /// 200 with three events, and no end; notes how the call gave up.
+    /// Answers 200 with three events and no end; records how the call gave up.
     Endless,
-    /// Holds the answer back until it turns true.
+    /// Answers once the value is true.
     Wait(watch::Receiver<bool>),
 }

@@ -1,4 +1,4 @@
-//! Certificates of a test: an authority of its own, and what it signs.
+//! Certificates of a test: an authority of its own, and the certificates that it signs.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ pub(crate) struct Identity {
     key_der: Vec<u8>,
 }
 
-/// What a target behind TLS does.
+/// The behaviour of a target with TLS.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
-    /// What it may agree on.
+    /// Protocols that it accepts.
     pub(crate) protocols: &'static [&'static str],
     pub(crate) asks_for_certificate: bool,
     pub(crate) is_old: bool,

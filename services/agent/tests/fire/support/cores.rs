@@ -1,4 +1,4 @@
-//! A run of the load engine in a test: a plan, its cores, and everything they counted.
+//! A run of the load engine in a test: a plan, its cores, and everything that they counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(crate) fn task(name: &str, weight: u32, steps: Vec<Step>) -> Task {
     }
 }
 
-/// A constant rate for some ms; ticks of 200 ms, time-out 5 s, requests carry ids.
+/// A constant rate for some ms; ticks of 200 ms, time-out 5 s, requests with ids.
 pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>) -> Plan {
     let rate = Rate::per_second(rps);
     Plan {
@@ -95,7 +95,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
 pub(crate) struct Cores {
     pub(crate) workload: Arc<Workload>,
     pub(crate) cores: Vec<Core>,
-    /// Until when they may start anything.
+    /// The time until which the cores may start anything.
     pub(crate) lease: Lease,
     ledger: Ledger,
     deltas: Vec<DeltaReported>,
@@ -115,7 +115,7 @@ impl Cores {
         Self::with_rings(plan, secrets, cores, max_in_flight, |_, _| None)
     }
 
-    /// With what `ring` gives each core for its open tick.
+    /// Cores whose rings for the open tick are made by `ring`.
     pub(crate) fn with_rings(
         plan: Plan,
         secrets: &BTreeMap<String, String>,
@@ -128,7 +128,7 @@ impl Cores {
         Self::of(plan, program, cores, max_in_flight, ring)
     }
 
-    /// One core with one arrival at a time, which may connect to what `policy` opens.
+    /// One core with one arrival at a time, which may connect to the addresses that `policy` opens.
     pub(crate) fn under(plan: Plan, policy: TargetPolicy) -> Self {
         let run = RunId::parse(RUN).expect("a token");
         let (secrets, bodies) = (BTreeMap::new(), BTreeMap::new());
@@ -174,7 +174,7 @@ impl Cores {
         }
     }
 
-    /// Everything for the cores of this test, from now on.
+    /// Assigns everything to the cores of this test, from now on.
     pub(crate) fn start(self) -> Self {
         let now = MonoTime::now();
         self.start_at(now)
@@ -202,7 +202,7 @@ impl Cores {
         harvests
     }
 
-    /// Waits for the end of all cores and gives everything counted.
+    /// Waits for the end of all cores and returns everything that they counted.
     pub(crate) async fn finish(&mut self) -> Counted {
         for core in &self.cores {
             core.idle().await;
@@ -231,7 +231,7 @@ pub(crate) fn hold(
     }
 }
 
-/// Everything that was counted, for questions.
+/// Everything that was counted.
 pub(crate) struct Counted(Vec<DeltaReported>);
 
 impl Counted {
@@ -327,7 +327,7 @@ impl Counted {
         sum
     }
 
-    /// Connections opened, and calls that found one open.
+    /// Number of connections opened, and number of calls that found one open.
     pub(crate) fn connections(&self) -> (u64, u64) {
         let rows = self.0.iter().flat_map(|d| &d.anatomy);
         rows.fold((0, 0), |(opened, reused), row| {
@@ -344,7 +344,7 @@ impl Counted {
         rows.map(|row| row.resent).sum()
     }
 
-    /// Redirects followed, and calls that ended with one.
+    /// Number of redirects followed, and number of calls that ended with one.
     pub(crate) fn redirects(&self) -> (u64, u64) {
         let rows = self.0.iter().flat_map(|d| &d.anatomy);
         rows.fold((0, 0), |(followed, left), row| {
@@ -352,7 +352,7 @@ impl Counted {
         })
     }
 
-    /// Answers by status.
+    /// Number of responses by status.
     pub(crate) fn statuses(&self) -> BTreeMap<u16, u64> {
         let mut statuses = BTreeMap::new();
         for row in self.0.iter().flat_map(|d| &d.calls) {

@@ -1,6 +1,6 @@
-//! A target that speaks HTTP/2 frame by frame, to say what no well-meant server says.
+//! A target that speaks HTTP/2 frame by frame, to send what no correct server sends.
 //!
-//! It takes in nothing but the numbers of streams: headers stay compressed.
+//! It reads only the numbers of streams: headers stay compressed.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// What is said when a request has begun.
+/// The frames to send when a request has begun.
 pub(crate) enum Say {
     /// These frames.
     More(Vec<u8>),
@@ -35,7 +35,8 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Asks `say` what to say to each request, by the numbers of its connection and stream.
+    /// Starts a target. `say` gives the reply to each request, by the numbers of its connection and
+    /// stream.
     pub(crate) fn start(say: impl Fn(usize, u32) -> Say + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
         let address = listener.local_addr().expect("its address");
@@ -51,7 +52,7 @@ impl Frames {
                         streams.push((connection, stream));
                         say(connection, stream)
                     };
-                    // It ends when the other side does.
+                    // It ends when the other side closes.
                     drop(serve(&tcp, &say));
                 });
             }
@@ -63,7 +64,7 @@ impl Frames {
         format!("http://{}", self.address)
     }
 
-    /// Connection and stream of each request that came, in order of connections.
+    /// Connection and stream of each request received, in the order of connections.
     pub(crate) fn streams(&self) -> Vec<(usize, u32)> {
         let mut streams = self.streams.lock().expect("no target panicked").clone();
         streams.sort_unstable();
@@ -71,7 +72,7 @@ impl Frames {
     }
 }
 
-/// An answer of status 200 without content, or the begin of one with content.
+/// A response of status 200 without content, or the beginning of one with content.
 pub(crate) fn headers(stream: u32, is_end: bool) -> Vec<u8> {
     let end = if is_end { END_STREAM } else { 0 };
     // RFC 7541, appendix A: entry 8 is `:status: 200`.

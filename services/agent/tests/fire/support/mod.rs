@@ -1,4 +1,4 @@
-//! Targets that count by themselves, and a run of cores against them.
+//! Targets that count for themselves, and a run of cores against them.
 
 pub(crate) mod call;
 pub(crate) mod certificates;

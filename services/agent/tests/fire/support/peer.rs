@@ -1,5 +1,5 @@
-//! A target for every way to be reached: in the clear, behind TLS or through a Unix socket, in
-//! HTTP/1.1 or HTTP/2. It counts by itself; of the product it knows nothing.
+//! A target for every kind of connection: plain, with TLS or through a Unix socket, in HTTP/1.1 or
+//! HTTP/2. It counts for itself and shares nothing with the product.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -22,15 +22,15 @@ use tokio_rustls::rustls::{HandshakeKind, ServerConfig};
 
 pub(crate) use crate::support::call::{Act, Call};
 
-/// Longest wait for something that must happen.
+/// Maximum wait for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How the target is reached.
+/// The kind of connection on which the target listens.
 pub(crate) enum Door {
     Http1,
     Http2(Builder),
     Unix(PathBuf),
-    /// What ALPN agrees on, else HTTP/1.1.
+    /// The protocol negotiated by ALPN, otherwise HTTP/1.1.
     Tls(ServerConfig),
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Meeting {
     pub(crate) server_name: Option<String>,
     pub(crate) agreed_on: Option<String>,
     pub(crate) client_certificates: Vec<Vec<u8>>,
-    /// Whether the handshake took up the TLS session of an earlier connection.
+    /// Whether the handshake resumed the TLS session of an earlier connection.
     pub(crate) resumed: bool,
     pub(crate) calls: u32,
     pub(crate) at_a_time: u32,
@@ -53,9 +53,9 @@ pub(crate) struct Meeting {
 pub(crate) struct Seen {
     pub(crate) calls: Vec<Call>,
     pub(crate) meetings: Vec<Meeting>,
-    /// How silent calls gave up.
+    /// The reason with which each unanswered call gave up.
     pub(crate) given_up: Vec<Reason>,
-    /// Connections that came, handshake or not.
+    /// Number of accepted connections, with or without a handshake.
     pub(crate) accepted: u32,
 }
 
@@ -79,7 +79,7 @@ impl Log {
 
 type Decide = dyn Fn(&Call) -> Act + Send + Sync;
 
-/// What every connection of a target shares.
+/// The state that all connections of a target share.
 struct Desk {
     log: Log,
     decide: Box<Decide>,
@@ -91,8 +91,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Starts a target on a thread of its own. What is decided of a call of HTTP/2 is decided
-    /// before its body has come.
+    /// Starts a target on a thread of its own. For a call of HTTP/2, `decide` is called before its
+    /// body has come.
     pub(crate) fn start(door: Door, decide: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Self {
         let desk = Arc::new(Desk {
             log: Log::default(),
@@ -136,7 +136,7 @@ impl Peer {
         self.seen().meetings.len() as u64
     }
 
-    /// How often each id came.
+    /// Number of requests with each id.
     pub(crate) fn ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = self
             .seen()
@@ -148,7 +148,7 @@ impl Peer {
         ids
     }
 
-    /// Whether each of so many arrivals of one step came once.
+    /// Whether each of this number of arrivals of one step came once.
     pub(crate) fn assert_once_each(&self, arrivals: u64) {
         let ids = self.ids();
         let wanted = (0..arrivals).map(|n| format!("{}/{n}/0", crate::support::cores::RUN));
@@ -157,10 +157,10 @@ impl Peer {
         assert_eq!(ids.into_iter().collect::<BTreeSet<_>>(), wanted);
     }
 
-    /// Blocks until what was seen is as wanted.
+    /// Blocks until `wanted` is true of the requests received.
     ///
     /// # Panics
-    /// When it never comes.
+    /// After the maximum wait.
     pub(crate) fn wait_until(&self, what: &str, wanted: impl Fn(&Seen) -> bool) {
         let (seen, waited) = self
             .desk
@@ -250,7 +250,7 @@ impl Desk {
         });
     }
 
-    /// Must come before the end of the answer: the other side may start a new one then.
+    /// Must be called before the end of the response: the other side may start a new call then.
     fn end(&self, connection: usize) {
         self.log
             .note(|seen| seen.meetings[connection].at_a_time -= 1);
@@ -419,7 +419,7 @@ async fn answer2(
             desk.log.note(|seen| seen.given_up.extend(gave_up));
         }
         Act::Early => {
-            // Letting go of the rest of the request refuses it, with NO_ERROR.
+            // Dropping the rest of the request refuses it, with NO_ERROR.
             answer_with(&mut respond, head(200), Bytes::from_static(b"hello"));
         }
         Act::Redirect(status, to) => {

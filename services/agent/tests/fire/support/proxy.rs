@@ -1,4 +1,4 @@
-//! Proxies that do as a test says: they forward, or misbehave.
+//! Proxies with the behaviour that a test chooses: they forward, or misbehave.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What a proxy does with each connection.
+/// The behaviour of a proxy on each connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Manner {
-    /// Says the next of these after each read; then closes.
+    /// Sends the next of these after each read, then closes.
     Says(&'static [&'static [u8]]),
     /// The beginning of a head, without an end.
     Endless,
-    /// Says nothing, and stays.
+    /// Sends nothing, and stays open.
     Silent,
-    /// Answers CONNECT after this time, and forwards.
+    /// Answers CONNECT after this time, then forwards.
     Forwards(Duration),
 }
 
@@ -41,7 +41,7 @@ impl Proxy {
         Self { address, accepted }
     }
 
-    /// Number of connections that came.
+    /// Number of connections accepted.
     pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
@@ -57,7 +57,7 @@ fn serve(manner: Manner, mut client: TcpStream) {
                     return;
                 }
             }
-            // A reset would overtake what was said.
+            // A reset would overtake the reply.
             drop(client.shutdown(Shutdown::Write));
             while client.read(&mut heard).unwrap_or(0) > 0 {}
         }

@@ -1,4 +1,4 @@
-//! A target that counts by itself: plain std threads, no HTTP library, nothing of the product.
+//! A target that counts for itself: plain std threads, no HTTP library, nothing of the product.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// One request as the target saw it.
+/// One request as the target received it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) at: Instant,
@@ -27,7 +27,7 @@ impl Seen {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Arrival and step of the id header.
+    /// Arrival and step in the id header.
     pub(crate) fn id(&self) -> (u64, usize) {
         let id = self.header("x-id").expect("every request carries its id");
         let mut parts = id.split('/').skip(1);
@@ -37,28 +37,28 @@ impl Seen {
     }
 }
 
-/// What the target does about a request.
+/// The target's reaction to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Answer(u16),
-    /// Answers, then closes without having said so.
+    /// Answers, then closes without having announced it.
     AnswerAndClose,
     /// Closes in an orderly way.
     Close,
     /// Closes with RST.
     Reset,
-    /// Says 10 bytes, sends 3, closes.
+    /// Announces 10 bytes, sends 3, closes.
     Truncate,
     Garbage,
-    /// Holds the answer back until the gate opens.
+    /// Answers once the gate is open.
     Wait(Arc<Gate>),
-    /// These pieces in chunks of their own, a pause before each.
+    /// Sends each of these pieces as a chunk, with a pause before each.
     Stream(&'static [&'static str], Duration),
-    /// Begins to answer, and holds the rest back until the gate opens.
+    /// Begins to answer, and sends the rest once the gate is open.
     Begin(Arc<Gate>),
 }
 
-/// Opens once, for all.
+/// A gate that is opened once, for all waiting threads.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     open: Mutex<bool>,
@@ -83,13 +83,13 @@ struct Log {
     seen: Mutex<Vec<Seen>>,
     more: Condvar,
     connections: AtomicU64,
-    /// Connections whose client may still have sent something that was not read.
+    /// Number of connections whose client may have sent something that is not read yet.
     unread: Mutex<i64>,
     read: Condvar,
 }
 
 impl Log {
-    /// So many connections more, or fewer, have to be read on.
+    /// Changes the number of connections with possibly unread data.
     fn read_on(&self, connections: i64) {
         *self.unread.lock().expect("no server thread panicked") += connections;
         self.read.notify_all();
@@ -138,7 +138,7 @@ impl Target {
         self.log.connections.load(Ordering::SeqCst)
     }
 
-    /// Blocks until this many requests have come.
+    /// Blocks until this number of requests has come.
     pub(crate) fn wait_for(&self, requests: usize) {
         let seen = self.log.seen.lock().expect("no server thread panicked");
         let reached = self.log.more.wait_while(seen, |seen| seen.len() < requests);
@@ -150,7 +150,7 @@ impl Target {
 pub(crate) const MARKER: u64 = u64::MAX;
 
 impl Target {
-    /// Blocks until all is read that clients which are dead now have sent. The target sees one
+    /// Blocks until the target has read everything that dead clients have sent. The target sees one
     /// more request, of the arrival [`MARKER`].
     pub(crate) fn wait_until_read(&self) {
         // Connections are accepted in order: once this request is answered, all before it are read.

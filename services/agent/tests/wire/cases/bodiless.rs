@@ -1,4 +1,4 @@
-//! Answers that end with their head, whatever it says. RFC 9112 6.3, 1.
+//! Responses that end with their head, whatever it says. RFC 9112 6.3, 1.
 
 use loadpilot_events::plan::Method;
 

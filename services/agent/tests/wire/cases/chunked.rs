@@ -8,7 +8,7 @@ fn body(name: &str, rule: &'static str, body: &str) -> Case {
     case(name, rule, format!("{HEAD}{body}").as_bytes())
 }
 
-/// An answer of one chunk whose head says something more.
+/// A response of one chunk whose head has further lines.
 fn head(name: &str, rule: &'static str, fields: &str) -> Case {
     let answer = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
     case(name, rule, answer.as_bytes())
@@ -60,7 +60,8 @@ fn right() -> Vec<Case> {
             "7.1.1: BWS",
             "5 ; a = b\r\nhello\r\n0\r\n\r\n",
         ),
-        // Not in the grammar, but servers are known to pad, and no reading moves the line's end.
+        // Not in the grammar, but some servers pad, and every reading finds the same end of the
+        // line.
         ("a padded size", "lenient", "5   \r\nhello\r\n0\r\n\r\n"),
         ("a trailer", "7.1.2", "5\r\nhello\r\n0\r\nx-sum: 1\r\n\r\n"),
         (
@@ -86,7 +87,7 @@ fn right() -> Vec<Case> {
         .collect()
 }
 
-/// RFC 9112 7.1: what does not fit the grammar cannot be framed.
+/// RFC 9112 7.1: chunks outside of the grammar cannot be framed.
 fn wrong() -> Vec<Case> {
     let wrong = [
         ("no size", "\r\nhello\r\n0\r\n\r\n"),
@@ -111,8 +112,8 @@ fn wrong() -> Vec<Case> {
             "5\r\nhel\r\n0\r\n\r\n0\r\n\r\n",
         ),
         ("no line end after the data", "5\r\nhello0\r\n\r\n"),
-        // RFC 9112 2.2 lets a lone LF end lines of the head only: here it would put two readers
-        // out of step.
+        // RFC 9112 2.2 lets a lone LF end only lines of the head: here two readers would disagree
+        // about the framing.
         ("LF after the size", "5\nhello\r\n0\r\n\r\n"),
         ("LF in an extension", "5;a\nhello\r\n0\r\n\r\n"),
         ("LF after the data", "5\r\nhello\n0\r\n\r\n"),

@@ -2,7 +2,7 @@
 
 use super::{Case, Next, case};
 
-/// An answer of five bytes with a line more.
+/// A response of five bytes with one more header line.
 fn with(name: &str, rule: &'static str, field: &[u8]) -> Case {
     let begin = b"HTTP/1.1 200 OK\r\n".as_slice();
     let end = b"\r\ncontent-length: 5\r\n\r\nhello".as_slice();
@@ -36,7 +36,7 @@ fn values() -> Vec<Case> {
             b"set-cookie: a\r\nset-cookie: b",
         )
         .reused(200),
-        // To reject or to replace: a client that rejects cannot be wrong about what follows.
+        // The RFC says reject or replace: a client that rejects cannot misread what follows.
         with("NUL in a value", "RFC 9110 5.5", b"x-a: b\0c").broken(),
         with(
             "CR in a value",
@@ -84,7 +84,7 @@ fn line_ends() -> Vec<Case> {
     ]
 }
 
-/// A user agent must take a fold for spaces.
+/// A user agent must read a folded line as one with spaces.
 fn folds() -> Vec<Case> {
     const RULE: &str = "RFC 9112 5.2";
     vec![
@@ -115,7 +115,8 @@ fn folds() -> Vec<Case> {
             b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n 5\r\n\r\nhello, here I am",
         )
         .broken(),
-        // The first line of the head cannot be folded: reject, or drop the line unread.
+        // The first line of the head cannot be folded: a client rejects it, or drops the line
+        // unread.
         with(
             "a fold of the status line",
             "RFC 9112 2.2",
@@ -128,8 +129,8 @@ fn folds() -> Vec<Case> {
 fn names() -> Vec<Case> {
     const RULE: &str = "RFC 9112 5.1: no space before the colon";
     vec![
-        // Proxies must strip it and servers refuse it; whether a client takes the field or refuses
-        // the answer, it must not pass over it.
+        // Proxies must strip the space and servers refuse it. A client may accept the field or
+        // refuse the response, but it must not ignore the field.
         case(
             "a length before a space",
             RULE,
@@ -152,7 +153,7 @@ fn names() -> Vec<Case> {
     ]
 }
 
-/// RFC 9110 2.3: a limit where the RFC sets none, large enough for what is met in the wild.
+/// RFC 9110 2.3: a limit where the RFC sets none, large enough for real servers.
 fn amounts() -> Vec<Case> {
     let lines = |number: usize| {
         let lines: Vec<String> = (0..number).map(|n| format!("x-{n}: a value")).collect();

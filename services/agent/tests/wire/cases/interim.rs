@@ -1,4 +1,4 @@
-//! Answers that come before the answer. RFC 9110 15.2.
+//! Interim responses, which come before the final one. RFC 9110 15.2.
 
 use loadpilot_events::plan::Method;
 
@@ -24,7 +24,7 @@ fn before_the_answer() -> Vec<Case> {
             "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 103 E\r\na: b\r\n\r\n",
         ),
         ("199, which is unassigned", "HTTP/1.1 199 What\r\n\r\n"),
-        // RFC 9112 6.3, 1: the head is all there is.
+        // RFC 9112 6.3, 1: the response ends with its head.
         (
             "100 with a length",
             "HTTP/1.1 100 Continue\r\ncontent-length: 5\r\n\r\n",

@@ -1,10 +1,10 @@
-//! Bodies whose length is said in the head.
+//! Bodies whose length is in the head.
 
 use super::{Case, case};
 
 const PLAIN: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
-/// An answer of five bytes whose content-length says something.
+/// A response of five bytes with this content-length.
 fn says(name: &str, rule: &'static str, value: &str) -> Case {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length:{value}\r\n\r\nhello");
     case(name, rule, head.as_bytes())
@@ -99,8 +99,8 @@ fn wrong() -> Vec<Case> {
         .collect()
 }
 
-/// The answer is complete and counts; what follows has no request, so that the connection cannot
-/// be trusted any more.
+/// The response is complete and counts. The bytes after it belong to no request, so that the
+/// connection cannot be trusted any more.
 fn surplus() -> Vec<Case> {
     const RULE: &str = "RFC 9112 9.2: data without a request is no answer";
     let surplus: [(&str, &[u8]); 6] = [

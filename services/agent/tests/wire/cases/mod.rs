@@ -1,7 +1,7 @@
-//! The table: what a server answers, and what RFC 9110 and RFC 9112 make of it.
+//! The table: responses of a server, and their meaning by RFC 9110 and RFC 9112.
 //!
-//! Where the RFCs leave a choice, what decides about framing is taken strictly, and syntax that
-//! cannot put both ends out of step is taken leniently.
+//! Where the RFCs leave a choice, the table is strict about framing, and lenient about syntax that
+//! both ends read alike.
 
 pub(crate) mod bodiless;
 pub(crate) mod chunked;
@@ -14,7 +14,7 @@ pub(crate) mod truncated;
 
 use loadpilot_events::plan::Method;
 
-/// One answer and what must come of it.
+/// One response and the expected result.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) name: String,
@@ -22,7 +22,7 @@ pub(crate) struct Case {
     pub(crate) rule: &'static str,
     pub(crate) method: Method,
     pub(crate) answer: Vec<u8>,
-    /// Unrequested bytes after the last byte of the answer.
+    /// Unrequested bytes after the last byte of the response.
     pub(crate) surplus: Vec<u8>,
     pub(crate) then: Then,
     /// Whether it is also sent in pieces.
@@ -30,7 +30,7 @@ pub(crate) struct Case {
     pub(crate) expect: Expect,
 }
 
-/// What the server does after its answer.
+/// The server's action after its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     /// Reads the next request.
@@ -41,11 +41,12 @@ pub(crate) enum Then {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expect {
-    /// The status, and where the next request goes. Received are the bytes of the answer.
+    /// The status, and the connection of the next request. All bytes of the response count as
+    /// received.
     Answered(u16, Next),
     /// The call ends as io; the connection is not used again.
     Broken,
-    /// Both are right; the connection is the one said here if it was answered.
+    /// Both results are right; this is the connection if the call was answered.
     AnsweredOrBroken(u16, Next),
 }
 
@@ -56,7 +57,7 @@ pub(crate) enum Next {
     Fresh,
 }
 
-/// A case on which nothing has been said yet: a GET, answered and kept.
+/// A case with the defaults: a GET, answered, on a connection that is kept.
 pub(crate) fn case(name: &str, rule: &'static str, answer: &[u8]) -> Case {
     Case {
         name: name.to_owned(),
@@ -85,7 +86,7 @@ impl Case {
         Self { then, ..self }
     }
 
-    /// Sent in one go only: it is long.
+    /// Sent in one piece only, since it is long.
     pub(crate) fn uncut(self) -> Self {
         let is_cut = false;
         Self { is_cut, ..self }

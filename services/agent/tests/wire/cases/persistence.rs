@@ -6,7 +6,7 @@ pub(crate) fn cases() -> Vec<Case> {
     [said(), old(), until_the_end()].concat()
 }
 
-/// An answer of five bytes with a line more.
+/// A response of five bytes with one more header line.
 fn with(name: &str, rule: &'static str, version: &str, fields: &str) -> Case {
     let answer = format!("HTTP/{version} 200 OK\r\ncontent-length: 5\r\n{fields}\r\n\r\nhello");
     case(name, rule, answer.as_bytes())

@@ -1,4 +1,4 @@
-//! The first line of an answer. RFC 9112 4.
+//! The first line of a response. RFC 9112 4.
 
 use super::{Case, case};
 
@@ -48,9 +48,10 @@ fn right() -> Vec<Case> {
         line("399", CLASS, b"HTTP/1.1 399 Odd").reused(399),
         line("499", CLASS, b"HTTP/1.1 499 Odd").reused(499),
         line("599", CLASS, b"HTTP/1.1 599 Odd").reused(599),
-        // RFC 9110 15: beyond 599 is invalid, and to be treated as if it were a 5xx.
+        // RFC 9110 15: a status above 599 is invalid, and to be treated as if it were a 5xx.
         line("999", "RFC 9110 15", b"HTTP/1.1 999 Denied").reused(999),
-        // RFC 9112 2.2 asks this of servers; from a server it is a line end too many.
+        // RFC 9112 2.2 requires servers to accept this in requests; in a response it is one line
+        // end too many.
         line(
             "an empty line before",
             "lenient: nothing can stand there",
@@ -60,7 +61,7 @@ fn right() -> Vec<Case> {
     ]
 }
 
-/// No status, no version, no answer.
+/// Without a valid status or version there is no response.
 fn wrong() -> Vec<Case> {
     let wrong: [(&str, &[u8]); 20] = [
         ("99", b"HTTP/1.1 99 Low"),

@@ -1,4 +1,4 @@
-//! Answers whose connection ends too early. RFC 9112 8: incomplete, whatever has come until there.
+//! Responses whose connection ends too early. RFC 9112 8: incomplete, whatever part was received.
 
 use loadpilot_events::plan::Method;
 
@@ -9,7 +9,7 @@ const CHUNKS: &[u8] =
     b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nx: y\r\n\r\n";
 const INTERIM: &[u8] = b"HTTP/1.1 103 E\r\na: b\r\n\r\nHTTP/1.1 204 No\r\n\r\n";
 
-/// Each of these, ended after every number of bytes that does not make it complete.
+/// Each of these responses, cut off after every number of bytes that does not complete it.
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (what, answer) in [
@@ -34,6 +34,6 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn ended(what: &str, bytes: &[u8]) -> Case {
     let name = format!("{what}, ended after {} bytes", bytes.len());
-    // Cut in two they would be tested once for each pair of bytes.
+    // Cut in two as well, it would be tested once for each pair of bytes.
     case(&name, "RFC 9112 8", bytes).closes().uncut().broken()
 }

@@ -1,12 +1,12 @@
-//! Random answers that are right, as values and as bytes. This is the only place that knows both,
-//! so that what an engine makes of the bytes can be held against the value.
+//! Random valid responses, as values and as bytes. This is the only place that knows both, so that
+//! a test can compare the engine's reading of the bytes with the value.
 
 use loadpilot_events::plan::Method;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// How long the body is, and how one learns of it.
+/// The length of the body, and how the response delimits it.
 #[derive(Debug, Clone)]
 pub(crate) enum Framing {
     Length(usize),
@@ -19,7 +19,7 @@ pub(crate) enum Framing {
     UntilTheEnd(usize),
 }
 
-/// An answer, and the method of the request that it is for.
+/// A response, and the method of its request.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) method: Method,
@@ -28,12 +28,12 @@ pub(crate) struct Answer {
     reason: &'static str,
     fields: Vec<(String, String)>,
     framing: Framing,
-    /// What it says of the connection, if anything.
+    /// Its Connection header, if any.
     connection: Option<&'static str>,
 }
 
 impl Answer {
-    /// Whether it ends with its head, whatever that says of a body. RFC 9112 6.3, 1.
+    /// Whether it ends with its head, whatever the head says of a body. RFC 9112 6.3, 1.
     fn is_bodiless(&self) -> bool {
         self.method == Method::Head || [204, 304].contains(&self.status)
     }
@@ -68,7 +68,7 @@ impl Answer {
             Framing::Chunked { .. } => Some(("transfer-encoding".to_owned(), "chunked".to_owned())),
             Framing::UntilTheEnd(_) => None,
         };
-        // In the midst of the others, which must not matter.
+        // In the middle of the others; their order must not matter.
         let half = self.fields.len() / 2;
         let (before, after) = self.fields.split_at(half);
         write_fields(
@@ -113,7 +113,7 @@ fn write_fields<'a>(bytes: &mut Vec<u8>, fields: impl IntoIterator<Item = &'a (S
     bytes.extend(b"\r\n");
 }
 
-/// A body full of what could be taken for framing.
+/// A body full of bytes that could be taken for framing.
 fn data(length: usize) -> impl Iterator<Item = u8> {
     b"\r\n0\r\n\r\nHTTP/1.1 500 No\r\n\r\n"
         .iter()

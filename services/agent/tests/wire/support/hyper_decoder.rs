@@ -1,5 +1,5 @@
-//! A second opinion: what hyper, fed the same bytes, makes of an answer. It shares nothing with
-//! the encoder, so that a mistake of the encoder does not become a law.
+//! A second opinion: hyper's reading of a response, from the same bytes. It shares nothing with the
+//! encoder, so that a mistake of the encoder does not become a law.
 
 use http_body_util::{BodyExt as _, Empty};
 use hyper::Request;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::support::encoder::Answer;
 
-/// What became of one answer.
+/// hyper's reading of one response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) status: u16,
@@ -19,7 +19,7 @@ pub(crate) struct Read {
     pub(crate) keeps: bool,
 }
 
-/// Reads one answer on a connection of its own; `None` when hyper refuses it.
+/// Reads one response on a connection of its own; `None` when hyper refuses it.
 pub(crate) fn of(answer: &Answer) -> Option<Read> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.expect("a runtime").block_on(read(answer))
@@ -37,7 +37,7 @@ async fn read(answer: &Answer) -> Option<Read> {
         );
         server.write_all(&bytes).await.expect("a pipe with room");
         if keeps {
-            // Ends when the client does.
+            // Ends when the client closes.
             drop(server.read(&mut request).await);
         }
     });

@@ -1,7 +1,6 @@
-//! Counts what the threads of cores have allocated, so that a bound on memory is a number and not a
-//! hope.
+//! Counts the allocations of the cores' threads, so that a limit of memory can be measured.
 //!
-//! The count is one for all cores: a test that measures runs alone, all others side by side.
+//! There is one count for all cores: a test that measures runs alone, all others run in parallel.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
@@ -15,7 +14,7 @@ static PEAK_BYTES: AtomicIsize = AtomicIsize::new(0);
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 static TURN: RwLock<()> = RwLock::new(());
 
-/// Whether a test measures, which examines each thread's name.
+/// Whether a test is measuring; only then the name of each allocating thread is examined.
 static IS_MEASURING: AtomicBool = AtomicBool::new(false);
 
 fn grew(bytes: usize) {
@@ -37,7 +36,7 @@ fn signed(bytes: usize) -> isize {
     isize::try_from(bytes).unwrap_or(isize::MAX)
 }
 
-/// Whether this is the thread of a core, by the name that the system knows. Allocates nothing.
+/// Whether this is the thread of a core, by its name in the system. Allocates nothing.
 fn is_of_a_core() -> bool {
     let mut name = [0_u8; 16];
     // SAFETY: the system writes at most 16 bytes, the last of them 0, and keeps no reference.
@@ -77,7 +76,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// A turn among others, for tests that measure nothing.
+/// A turn in parallel with others, for tests that measure nothing.
 pub(crate) fn beside_others() -> RwLockReadGuard<'static, ()> {
     TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -98,17 +97,17 @@ impl Alone {
         Self { _turn: turn }
     }
 
-    /// From now on counts how often cores allocate.
+    /// Starts to count the allocations of cores.
     pub(crate) fn count_allocations(&self) {
         ALLOCATIONS.store(0, Ordering::Relaxed);
     }
 
-    /// How often cores have allocated since.
+    /// Number of allocations of cores since then.
     pub(crate) fn counted_allocations(&self) -> usize {
         ALLOCATIONS.load(Ordering::Relaxed)
     }
 
-    /// The most bytes that cores held since the begin.
+    /// Maximum number of bytes that cores have held since the begin.
     pub(crate) fn peak_bytes(&self) -> usize {
         usize::try_from(PEAK_BYTES.load(Ordering::Relaxed)).unwrap_or(0)
     }

@@ -1,7 +1,7 @@
-//! One connection of the server, as a script drives it.
+//! The server's end of one connection, driven by a script.
 //!
-//! What it writes may come in vain: a client that has hung up is part of every test, so that no
-//! write is an error here.
+//! Its writes may fail: a client that closes the connection is part of every test, so that no write
+//! is an error here.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,22 +11,22 @@ use std::time::{Duration, Instant};
 use crate::support::server::{Log, PATIENCE, Seen};
 use crate::support::socket::{self, ClientEnd};
 
-/// The answer to every request that only asks whether the engine still works. Its status is like
-/// no other here, so that it cannot be mistaken for what belongs to another request.
+/// The response to every request that only checks whether the engine still works. No other response
+/// here has its status, so that it cannot be mistaken for the response to another request.
 pub(crate) const PROBE: &[u8] =
     b"HTTP/1.1 203 Probe\r\ncontent-length: 5\r\nconnection: close\r\n\r\nprobe";
 
-/// How long a piece may lie unread before the next one follows.
+/// Maximum time that a piece may be unread before the next one follows.
 const UNREAD_MAX: Duration = Duration::from_millis(50);
 
-/// How long news may take to the other end.
+/// Maximum time for data to reach the other end.
 const UNDERWAY_MAX: Duration = Duration::from_millis(500);
 
-/// A flood ends here, should the client swallow all of it.
+/// Maximum size of a flood, if the client accepts all of it.
 const FLOOD_MAX_BYTES: usize = 64 << 30;
 
 pub(crate) struct Peer {
-    /// None once the connection was reset from here.
+    /// `None` after this end has reset the connection.
     reader: Option<BufReader<TcpStream>>,
     client: SocketAddr,
     connection: usize,
@@ -45,7 +45,7 @@ impl Peer {
         })
     }
 
-    /// Whether fewer than `number` connections came before it.
+    /// Whether it is one of the first `number` connections.
     pub(crate) fn is_one_of_the_first(&self, number: usize) -> bool {
         self.connection < number
     }
@@ -92,7 +92,7 @@ impl Peer {
         Some(seen)
     }
 
-    /// Reads so many bytes and forgets them; whether they came.
+    /// Reads and discards this number of bytes; returns whether they came.
     pub(crate) fn skip(&mut self, bytes: u64) -> bool {
         let Some(reader) = &mut self.reader else {
             return false;
@@ -111,7 +111,7 @@ impl Peer {
         drop(self.stream().write_all(bytes));
     }
 
-    /// Says the pieces one by one, each when the one before has been read.
+    /// Sends the pieces one by one, each when the one before has been read.
     pub(crate) fn say_pieces(&mut self, pieces: &[&[u8]]) {
         let Some((last, others)) = pieces.split_last() else {
             return;
@@ -127,7 +127,7 @@ impl Peer {
         drop(socket::send_and_finish(self.stream(), last));
     }
 
-    /// Ends the stream, and leaves it to the client to close.
+    /// Ends the stream; the client closes the connection.
     pub(crate) fn finish(&mut self) {
         self.say_pieces_and_finish(&[b""]);
     }
@@ -145,37 +145,37 @@ impl Peer {
         }
     }
 
-    /// Answers a probe and hangs up.
+    /// Answers a probe and closes the connection.
     pub(crate) fn answer_probe(&mut self) {
         self.say_pieces_and_finish(&[PROBE]);
         self.watch();
     }
 
-    /// Waits until the client has read all that was said.
+    /// Waits until the client has read everything that was sent.
     pub(crate) fn wait_until_read(&self) {
         if let Some(client) = ClientEnd::find(self.client) {
             client.wait_until_read(UNDERWAY_MAX);
         }
     }
 
-    /// Waits until what was said or done last has come to the client's socket.
+    /// Waits until the last bytes, or the end, have reached the client's socket.
     pub(crate) fn wait_until_arrived(&self) {
         if let Some(client) = ClientEnd::find(self.client) {
             client.wait_until_arrived(UNDERWAY_MAX);
         }
     }
 
-    /// Logs what still comes, without an answer, until the client closes.
+    /// Logs further requests, without an answer, until the client closes.
     pub(crate) fn watch(&mut self) {
         while self.request().is_some() {}
     }
 
-    /// Says `bytes` again and again until the client hangs up.
+    /// Sends `bytes` again and again until the client closes the connection.
     pub(crate) fn flood(&mut self, bytes: &[u8]) {
         self.flood_for(PATIENCE, bytes);
     }
 
-    /// Says `bytes` again and again for so long.
+    /// Sends `bytes` again and again for this time.
     pub(crate) fn flood_for(&mut self, duration: Duration, bytes: &[u8]) {
         let times = (64 * 1024 / bytes.len()).max(1);
         let wave = bytes.repeat(times);
@@ -187,7 +187,8 @@ impl Peer {
         }
     }
 
-    /// Says `bytes` again and again, one each `pause`, until the client hangs up.
+    /// Sends `bytes` again and again, with a `pause` after each byte, until the client closes the
+    /// connection.
     pub(crate) fn drip(&mut self, bytes: &[u8], pause: Duration) {
         let stream = self.stream();
         stream
@@ -205,7 +206,7 @@ impl Peer {
         }
     }
 
-    /// Says the last bytes, waits until they were read, and resets the connection.
+    /// Sends the last bytes, waits until they were read, and resets the connection.
     pub(crate) fn say_and_reset(&mut self, bytes: &[u8]) {
         self.say(bytes);
         self.wait_until_read();

@@ -1,7 +1,7 @@
-//! A run of one core against a server, and what it counted, call by call.
+//! A run of one core against a server, and its counts, call by call.
 //!
-//! Every run is checked for what holds whatever the target does: each call ends exactly once, and
-//! all that was counted adds up.
+//! Every run is checked for what must hold whatever the target does: each call ends exactly once,
+//! and all counts add up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ use tempfile::TempDir;
 
 use crate::support::server::Server;
 
-/// How long a call may take that is meant to end before its time-out.
+/// Time-out of a call that should end before it.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Longest that a run may take; an engine that hangs must not hang the tests.
+/// Maximum time of a run; an engine that hangs must not make the tests hang.
 const RUN_MAX: Duration = Duration::from_secs(20);
 
-/// The name of the threads of cores, by which the system knows them.
+/// Name of the threads of cores in the system.
 pub(crate) const CORE_NAME: &str = "wire-core";
 
 const SHARDS: u32 = 256;
@@ -85,7 +85,7 @@ impl Ask {
     }
 }
 
-/// What was counted of one call of the plan.
+/// The counts of one call of the plan.
 #[derive(Debug)]
 pub(crate) struct CallCount {
     pub(crate) outcomes: BTreeMap<Outcome, u64>,
@@ -126,13 +126,13 @@ impl CallCount {
     }
 }
 
-/// Each of `tasks` once.
+/// Runs each of `tasks` once.
 pub(crate) fn run_each(server: &Server, tasks: &[Vec<Ask>]) -> Vec<CallCount> {
     run_each_until(server, tasks, || {})
 }
 
-/// Each of `tasks` once; `at_rest` is called when the last call has ended, before anything is
-/// gathered from the core.
+/// Runs each of `tasks` once; `at_rest` is called when the last call has ended, before the counts
+/// are taken from the core.
 pub(crate) fn run_each_until(
     server: &Server,
     tasks: &[Vec<Ask>],
@@ -143,7 +143,7 @@ pub(crate) fn run_each_until(
     run(server, tasks, arrivals, max_in_flight, at_rest)
 }
 
-/// One task, again and again, one arrival at a time.
+/// Runs one task again and again, one arrival at a time.
 pub(crate) fn run_in_turn(server: &Server, task: &[Ask], arrivals: u64) -> Vec<CallCount> {
     run_in_turn_until(server, task, arrivals, || {})
 }
@@ -158,7 +158,7 @@ pub(crate) fn run_in_turn_until(
     run(server, &[task.to_vec()], arrivals, 1, at_rest)
 }
 
-/// Waits until the cores of earlier runs are gone, and with them what they held.
+/// Waits until the cores of earlier runs are gone, and with them their memory.
 pub(crate) fn wait_for_earlier_cores() {
     let begin = Instant::now();
     while has_a_core() {
@@ -170,7 +170,7 @@ pub(crate) fn wait_for_earlier_cores() {
 fn has_a_core() -> bool {
     let threads = fs::read_dir("/proc/self/task").expect("Linux lists threads");
     threads.flatten().any(|thread| {
-        // One that has just ended has no name any more.
+        // A thread that has just ended has no name any more.
         let name = fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
         name.trim_end() == CORE_NAME
     })

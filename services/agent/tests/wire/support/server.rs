@@ -1,4 +1,4 @@
-//! A server of raw bytes: it logs the requests that come and knows nothing of how to answer.
+//! A server of raw bytes: it logs requests; the test decides how to answer them.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use crate::support::peer::Peer;
 
-/// No test waits longer for anything: then it is broken, and says so.
+/// Maximum wait for anything; a test that waits longer fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A request of which the head has come.
+/// A request whose head has been received.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    /// The connection, numbered from 0 in the order of their coming.
+    /// The connection, numbered from 0 in the order of accepting.
     pub(crate) connection: usize,
     pub(crate) path: String,
     /// Number of the arrival, from the id header.
     pub(crate) arrival: u64,
-    /// Place of the call in its task, from the id header.
+    /// Index of the call in its task, from the id header.
     pub(crate) step: usize,
-    /// What the head says of the body's length.
+    /// The length of the body by the head.
     pub(crate) body_bytes: u64,
 }
 
@@ -30,11 +30,11 @@ struct Noted {
     seen: Vec<Seen>,
     connections: usize,
     marks: Vec<&'static str>,
-    /// What was waited for and never came.
+    /// The event that a test waited for in vain.
     missed: Option<String>,
 }
 
-/// What came, and what the server's threads tell each other.
+/// The requests, and the marks by which the server's threads wait for each other.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     noted: Mutex<Noted>,
@@ -47,7 +47,7 @@ impl Log {
         self.news.notify_all();
     }
 
-    /// Says that something has happened which others wait for.
+    /// Records an event that other threads wait for.
     pub(crate) fn mark(&self, mark: &'static str) {
         self.lock().marks.push(mark);
         self.news.notify_all();
@@ -63,7 +63,7 @@ impl Log {
         });
     }
 
-    /// Waits for a request that may have failed to come, much less than a call waits.
+    /// Waits for a request that may never come, for a much shorter time than a call waits.
     pub(crate) fn wait_a_while_for_path(&self, path: &str) {
         let is_missing = |noted: &mut Noted| !noted.seen.iter().any(|seen| seen.path == path);
         let (news, noted) = (&self.news, self.lock());
@@ -104,7 +104,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Hands every connection to `serve`, which is done with it when it returns.
+    /// Passes every connection to `serve`, which owns it until it returns.
     pub(crate) fn start(serve: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
         let address = listener.local_addr().expect("its address");
@@ -120,7 +120,7 @@ impl Server {
                 let (log, serve) = (Arc::clone(&own_log), Arc::clone(&serve));
                 let connection = log.connected();
                 thread::spawn(move || {
-                    // A client that is gone already leaves nothing to serve.
+                    // A client that is already gone needs no service.
                     if let Some(mut peer) = Peer::new(stream, connection, log) {
                         serve(&mut peer);
                     }
@@ -153,10 +153,10 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
-        // One more connection, so that it looks.
+        // One more connection wakes the listener.
         drop(TcpStream::connect(self.address));
         if let Some(listening) = self.listening.take() {
-            // Its panic has been shown, and this may be another one's unwinding.
+            // Its panic has been printed, and this may be part of the unwinding of another one.
             drop(listening.join());
         }
     }

@@ -1,8 +1,8 @@
-//! What std does not say about sockets: whether the other end has read, a close that travels with
-//! the last bytes, a reset.
+//! Socket operations that std lacks: whether the other end has read, a close together with the last
+//! bytes, a reset.
 //!
-//! Both ends of every connection live in this process, so that the server can look at the client's
-//! socket and need not guess with sleeps. Must never change anything about it.
+//! Both ends of every connection are in this process, so that the server can examine the client's
+//! socket and need not sleep for a guessed time. It must never change anything about that socket.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd as _, RawFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Descriptors beyond this are not looked at.
+/// Maximum descriptor that is searched.
 const DESCRIPTORS_MAX: RawFd = 4096;
 
 /// The client's end of a connection.
@@ -21,7 +21,7 @@ pub(crate) struct ClientEnd {
 }
 
 impl ClientEnd {
-    /// Looks for the socket of this process that is bound to `address`.
+    /// Finds the socket of this process that is bound to `address`.
     pub(crate) fn find(address: SocketAddr) -> Option<Self> {
         let mut fds = 3..DESCRIPTORS_MAX;
         let fd = fds.find(|fd| bound_port(*fd) == Some(address.port()))?;
@@ -35,7 +35,7 @@ impl ClientEnd {
         });
     }
 
-    /// Waits until bytes or an end have arrived there or it is gone, at most `limit`.
+    /// Waits until bytes or an end have arrived there or the socket is gone, at most `limit`.
     pub(crate) fn wait_until_arrived(self, limit: Duration) {
         self.wait(limit, || has_news(self.fd));
     }
@@ -81,8 +81,8 @@ fn has_news(fd: RawFd) -> bool {
     result > 0
 }
 
-/// Sends `bytes` and the end of the stream in one segment: who has read the bytes can know of the
-/// end.
+/// Sends `bytes` and the end of the stream in one segment: a client that has read the bytes can
+/// know of the end.
 pub(crate) fn send_and_finish(stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     let mut sent = 0;
     while sent < bytes.len() {
@@ -96,7 +96,7 @@ pub(crate) fn send_and_finish(stream: &TcpStream, bytes: &[u8]) -> io::Result<()
     stream.shutdown(Shutdown::Write)
 }
 
-/// Makes the coming close a reset.
+/// Makes the close that follows a reset.
 pub(crate) fn reset_on_close(stream: &TcpStream) {
     let linger = libc::linger {
         l_onoff: 1,
