@@ -1,4 +1,5 @@
-"""What several test files need: a scenario file on disk, loaded and compiled as the CLI does."""
+"""Fixtures of several test files: a scenario file on disk, loaded and compiled as by the command.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ class Reasons(Protocol):
 
 @pytest.fixture(autouse=True)
 def _clean_imports() -> Iterator[None]:
-    """Forget what a scenario file brought into the interpreter."""
+    """Remove what a scenario file added to the interpreter."""
     path, modules = list(sys.path), set(sys.modules)
     yield
     sys.path[:] = path
@@ -84,10 +85,8 @@ def refuse_text(compile_text: Compile) -> Refuse:
 
 @pytest.fixture
 def reasons_of(compile_text: Compile, monkeypatch: pytest.MonkeyPatch) -> Reasons:
-    """Return a function that expects a file to be more than requests that can be recorded.
-
-    It says why; whether the scenario can be compiled to code is another question.
-    """
+    """Return a function that expects a file to be more than requests that can be recorded. The
+    result is the reason. Whether the scenario can be compiled to code is another question."""
     monkeypatch.setattr(CodeCompiler, "compile", lambda *_: None)
 
     def reasons(text: str) -> Sequence[Problem]:

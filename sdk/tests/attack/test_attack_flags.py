@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     ],
 )
 def test_rates_are_levels_of_one_run(rates: str, stages: list[str]) -> None:
-    """Broken if the last rate is missing or one too many, or a rate is not constant."""
+    """Broken if the last rate is missing, if there is one rate too many, or if a rate is not
+    constant."""
     problems: list[Problem] = []
     flags = with_load(AttackFlags(rates=rates, each="90s"), RunFlags(), problems)
     assert problems == []
@@ -38,7 +39,7 @@ def test_rates_are_levels_of_one_run(rates: str, stages: list[str]) -> None:
     "rates", ["", "a", "1:2", "1:2:3:4", "0:5:1", "10:5:10", "1:5:0", "1:5:-1", "1,,2", "1e3", "-1"]
 )
 def test_rates_that_are_none_are_named(rates: str) -> None:
-    """Broken if rates that were not meant are run."""
+    """Broken if rates are run that the user did not mean."""
     problems: list[Problem] = []
     flags = with_load(AttackFlags(rates=rates, each="1s"), RunFlags(), problems)
     assert [one.place for one in problems] == ["--rates"]
@@ -46,7 +47,7 @@ def test_rates_that_are_none_are_named(rates: str) -> None:
 
 
 def test_all_that_cannot_be_together_is_named() -> None:
-    """Broken if one of two loads is dropped without a word."""
+    """Broken if one of two loads is dropped without a message."""
     problems: list[Problem] = []
     own = AttackFlags(rates=f"1:{RATES_MAX + 1}:1", each="0s", rate="5", name="\udcff")
     with_load(own, RunFlags(duration="1m", mode="sine", scenario="A", env=("A=1",)), problems)
@@ -59,7 +60,7 @@ def test_all_that_cannot_be_together_is_named() -> None:
 
 @pytest.mark.parametrize("rate", ["50", "50/s", "50/1s", "300/1m", "0.5"])
 def test_a_rate_is_written_as_vegeta_has_it(rate: str) -> None:
-    """Broken if a command of vegeta has another rate here."""
+    """Broken if a vegeta command line means another rate here."""
     problems: list[Problem] = []
     assert with_load(AttackFlags(rate=rate), RunFlags(), problems).rps == rate
     assert problems == []
@@ -91,7 +92,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_attack_runs_in_a_project_with_settings_of_scenarios(
     case: tuple[str, ...], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a project's file has to be edited for an attack, or counts beside its flags."""
+    """Broken if an attack is refused because of a project's file, or uses its load beside the
+    flags."""
     text, *flags = case
     (folder / "loadpilot.toml").write_text(text, encoding="utf-8")
     assert main([*ATTACK, *flags]) == 0
@@ -104,7 +106,8 @@ def test_an_attack_runs_in_a_project_with_settings_of_scenarios(
 def test_a_message_names_the_flag_that_was_written(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if `--rate` is blamed as `--rps`, or a rate of attacks counts in a run."""
+    """Broken if an error about `--rate` names `--rps`, or if a run takes its rate from `--rate` of
+    attacks."""
     closed = "cannot be used with --users: a closed loop has no"
     assert main([*ATTACK, "--rate", "5", "--users", "3"]) == 2
     assert f"error: --rate: {closed} rate" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Targets files: what is written is read, in both formats, and anything else is named."""
+"""Targets files: both formats are read as they are written, and anything else is an error."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ MUTATION = st.tuples(st.integers(0, 80), st.integers(0, 5), st.binary(max_size=6
     )
 )
 def test_any_bytes_are_requests_or_mistakes_with_a_place(content: bytes) -> None:
-    """Broken if a damaged list is a traceback, or a mistake has no line and column."""
+    """Broken if a damaged list ends in a traceback, or if a mistake has no line and column."""
     lines = content.count(b"\n") + 1
     requests, problems = outcome(content)
     assert len(problems) <= PROBLEMS_MAX
@@ -174,7 +174,7 @@ def test_a_mistake_has_its_line_and_column(
 
 
 def test_a_body_outside_of_the_folder_is_refused_behind_a_link_too(tmp_path: Path) -> None:
-    """Broken if a list from elsewhere could send any file of this machine."""
+    """Broken if a list from another author could send any file of this machine."""
     folder = tmp_path / "list"
     folder.mkdir()
     (tmp_path / "own.txt").write_text("mine", encoding="utf-8")
@@ -184,7 +184,7 @@ def test_a_body_outside_of_the_folder_is_refused_behind_a_link_too(tmp_path: Pat
 
 
 def test_every_mistake_is_named_up_to_a_limit() -> None:
-    """Broken if a list is mended one line a run."""
+    """Broken if only one mistake of a list is reported per run."""
     with pytest.raises(Refused) as refused:
         list(opened(b"GTE http://a/\nA b\n\nGET ftp://x\n").requests())
     assert [one.place for one in refused.value.problems] == ["list:1:1", "list:2:1", "list:4:5"]
@@ -203,7 +203,7 @@ def test_credentials_of_a_url_are_a_header(tmp_path: Path) -> None:
 
 
 class Lines(io.RawIOBase):
-    """A long list that is nowhere in memory."""
+    """A long list that is generated on reading and never in memory as a whole."""
 
     def __init__(self, count: int) -> None:
         self._count, self._at = count, 0
@@ -243,7 +243,7 @@ def test_memory_does_not_grow_with_a_list() -> None:
 @settings(deadline=None)
 @given(requests=REQUESTS)
 def test_rows_are_the_requests_in_their_order(requests: list[TargetRequest]) -> None:
-    """Broken if a row and its step together are another request than the list has there."""
+    """Broken if a row and its step together make another request than the list."""
     targets = opened("\n".join(map(as_json, requests)).encode())
     listed = RequestList(Survey.of(targets))
     rows = [json.loads(row) for row in listed.rows(targets)]

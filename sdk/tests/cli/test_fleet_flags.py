@@ -1,4 +1,4 @@
-"""What flags say of a fleet: every mistake is named at once, and no token is quoted."""
+"""Flags of a fleet: every mistake is named at once, and no token is printed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_flags(
 
 
 def test_an_address_alone_asks_for_one_agent() -> None:
-    """Broken if the shortest valid flags mean nothing."""
+    """Broken if the shortest valid flags have no effect."""
     fleet, wrong = read_flags(FleetFlags(ServerFlags(URL)), {"NATS_TOKEN": "s3cret"})
     assert not wrong
     assert fleet is not None
@@ -43,7 +43,7 @@ def test_an_address_alone_asks_for_one_agent() -> None:
 
 
 def test_every_mistake_is_named() -> None:
-    """Broken if one mistake hides another, or a flag is taken and means nothing."""
+    """Broken if one mistake hides another, or if a flag without an effect is accepted."""
     flags = FleetFlags(
         ServerFlags(
             "http://bob:hunter2@host",
@@ -68,7 +68,7 @@ def test_every_mistake_is_named() -> None:
 
 
 def test_every_mistake_of_login_and_certificates_is_named(tmp_path: Path) -> None:
-    """Broken if two logins, half a certificate or an impossible domain is taken."""
+    """Broken if two logins, half a certificate or an impossible domain is accepted."""
     file = tmp_path / "file"
     file.write_text("x", encoding="utf-8")
     _, wrong = read_flags(
@@ -106,7 +106,7 @@ def test_every_mistake_of_login_and_certificates_is_named(tmp_path: Path) -> Non
 
 
 def test_a_flag_replaces_all_variables_of_its_kind(tmp_path: Path) -> None:
-    """Broken if a variable that is set for another account still counts beside a flag."""
+    """Broken if a variable that is set for another account takes effect beside a flag."""
     file = tmp_path / "file"
     file.write_text("x", encoding="utf-8")
     environ = {"NATS_CREDS": str(file), "NATS_TOKEN": "s3cret", "NATS_DOMAIN": "hub"}
@@ -132,7 +132,7 @@ def test_a_run_that_needs_more_connections_than_there_are_is_refused() -> None:
 
 
 def test_a_token_in_the_clear_is_refused_unless_the_user_insists() -> None:
-    """Broken if the token of a fleet is sent where everybody on the network can read it."""
+    """Broken if the token of a fleet is sent where everyone on the network can read it."""
     far, token = "nats://far:4222", {"NATS_TOKEN": "s3cret"}
     _, wrong = read_flags(FleetFlags(ServerFlags(far)), token)
     must = "must be tls://, or the token travels unencrypted; --insecure-nats insists (got 'far')"
@@ -145,7 +145,7 @@ def test_a_token_in_the_clear_is_refused_unless_the_user_insists() -> None:
 
 
 def test_a_fleet_is_never_meant_by_accident() -> None:
-    """An environment that names a server for agents must not turn a run at home into one there."""
+    """An environment that names a server for agents must not send a local run to that server."""
     fleet, wrong = read_flags(FleetFlags(), {"NATS_URL": URL, "NATS_TOKEN": "s3cret"})
     assert (fleet, wrong) == (None, "")
     said = FleetFlags(ServerFlags(tenant="shop"), agents=AgentFlags("2", need=("zone=eu",)))
@@ -159,7 +159,8 @@ def test_a_fleet_is_never_meant_by_accident() -> None:
 
 
 def test_agents_are_started_here_or_found_there() -> None:
-    """Broken if a user believes that his machine helps a fleet."""
+    """Broken if `--agents` is accepted with a fleet: the user would believe that this machine takes
+    part."""
     both = RunFlags(agents="2", fleet=FleetFlags(ServerFlags(URL)))
     _, problems = read("x.py", both, {})
     (problem,) = problems
@@ -170,7 +171,8 @@ def test_agents_are_started_here_or_found_there() -> None:
 
 
 def test_a_coordinator_is_named_once_and_never_in_the_clear() -> None:
-    """Broken if a token travels where others read it, or a run goes to one of two places."""
+    """Broken if a token travels where others read it, or if a run with two destinations is
+    accepted."""
     environ = {"LOADPILOT_COORDINATOR_TOKEN": "s3cret-token"}
     fleet, wrong = read_flags(FleetFlags(api=ApiFlags("https://lab:8443/")), environ)
     assert not wrong
@@ -240,7 +242,8 @@ def test_agents_of_other_machines_come_beside_those_here() -> None:
 
 
 def test_an_invitation_shows_no_token() -> None:
-    """Broken if what one copies does not work, or a terminal that others see holds the token."""
+    """Broken if the command line to copy does not work, or if it shows the token on a screen that
+    others may see."""
     facts = {"url": "tls://10.0.0.5:4222", "token_file": "/l/token", "cacert": "/l/ca.pem"}
     text = invitation(facts | {"fingerprint": "ab12"})
     assert "/l/ca.pem, SHA-256 ab12" in text

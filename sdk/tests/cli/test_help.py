@@ -96,7 +96,7 @@ def titles(text: str) -> list[str]:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_each_flag_has_a_group_and_the_type_of_its_value(command: tuple[str, ...]) -> None:
-    """Broken if a flag is out of every group, or its value is called STR."""
+    """Broken if a flag is in no group, or if its value is called STR."""
     for one in flags_of(command):
         (group,) = one.parameter.group
         assert group.name in {known.name for known in GROUPS} | {"Runs to delete"}, one.name
@@ -111,7 +111,7 @@ def test_a_default_is_shown_as_one(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a default is hidden, or in another form than the rest."""
+    """Broken if a default is hidden, or written in another form than the others."""
     shown = help_of(command, capsys, monkeypatch)
     text = " ".join(shown.replace("│", " ").split())
     for one in flags_of(command):
@@ -130,7 +130,7 @@ def test_the_groups_of_a_command_are_in_order_and_fit_80_columns(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a group is lost, comes twice, or is cut at the edge of a terminal."""
+    """Broken if a group is missing, appears twice, or is cut at the edge of a terminal."""
     used = {one.parameter.group[0].name for one in flags_of(command)}
     text = help_of(command, capsys, monkeypatch)
     in_order = [group.name for group in GROUPS if group.name in used]
@@ -140,7 +140,7 @@ def test_the_groups_of_a_command_are_in_order_and_fit_80_columns(
 
 
 def test_a_run_shows_the_five_flags_of_every_user_first() -> None:
-    """Broken if a newcomer has to search for them."""
+    """Broken if the most used flags are not first."""
     first: list[str] = [
         one.name for one in flags_of(("run",)) if one.parameter.group == (declaration.MOST_USED,)
     ]
@@ -150,6 +150,6 @@ def test_a_run_shows_the_five_flags_of_every_user_first() -> None:
 def test_the_commands_are_grouped(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a new command stands outside of the groups."""
+    """Broken if a new command is in no group."""
     groups: list[Group] = [RUN, PAST_RUNS, LIVE_RUNS, FLEETS, PROJECT]
     assert titles(help_of((), capsys, monkeypatch)) == [group.name for group in groups]

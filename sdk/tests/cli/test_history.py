@@ -43,7 +43,7 @@ SHOP = "Sh\\x1bop"
 
 
 class FakeLogs:
-    """Logs with runs in them, by folder."""
+    """Logs with runs, by folder."""
 
     def __init__(self) -> None:
         self.runs: dict[Path, list[dict[str, Any]]] = {
@@ -112,7 +112,7 @@ def left(logs: FakeLogs) -> list[str]:
 def test_runs_of_all_logs_are_listed_newest_last(
     logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a run of a second log is not found, or a name reaches the terminal raw."""
+    """Broken if a run of a second log is not found, or if a name reaches the terminal unescaped."""
     assert main(["runs"]) == 0
     rows = capsys.readouterr().out.splitlines()[1:]
     assert [row.split()[0] for row in rows[::2]] == ["01aaa", "01abb", "01abc", "01zzz"]
@@ -125,8 +125,8 @@ def test_runs_of_all_logs_are_listed_newest_last(
 def test_runs_say_what_became_of_each_in_100_columns(
     logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if verdict or figures are not those of the report, a run that goes on gets some, or a
-    row is wider than a terminal."""
+    """Broken if verdict or figures differ from the report, if a running run has any, or if a row is
+    wider than a terminal."""
     logs.runs[Path(".loadpilot/log-1")][0]["scenario"] = "A scenario with a very long name"
     logs.runs[Path(".loadpilot/log-1")][0]["state"] = "gathering"
     assert main(["runs"]) == 0
@@ -147,7 +147,8 @@ def test_runs_say_what_became_of_each_in_100_columns(
 def test_a_report_is_of_the_last_run_unless_one_is_named(
     logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if the run that just ended has to be named, or -v prints no more than without."""
+    """Broken if the run that just ended has to be named, or if -v prints no more than without it.
+    """
     assert left(logs)
     assert main(["report"]) == 0
     short = capsys.readouterr().out
@@ -161,7 +162,8 @@ def test_a_report_is_of_the_last_run_unless_one_is_named(
 
 
 def test_runs_are_listed_by_tag(logs: FakeLogs, capsys: pytest.CaptureFixture[str]) -> None:
-    """Broken if the runs of another team are listed, or a tag without runs goes unsaid."""
+    """Broken if the runs of another team are listed, or if the output does not mention a tag
+    without runs."""
     logs.runs[Path(".loadpilot/log-1")][1]["tags"] = {"team": "shop", "build": "7"}
     assert main(["runs", "--tag", "build=7", "--tag", "team=shop"]) == 0
     row, tags = capsys.readouterr().out.splitlines()[1:]
@@ -178,7 +180,7 @@ def test_runs_are_listed_by_tag(logs: FakeLogs, capsys: pytest.CaptureFixture[st
 def test_a_report_is_found_by_id_beginning_or_as_the_last(
     name: str, run: str, logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if another run's report is shown than the one that was named."""
+    """Broken if the report of another run is shown than the one that was named."""
     assert main(["report", name]) == 0
     assert capsys.readouterr().out == summary(parsed(run__id=run))
     assert main(["report", name, "--json"]) == 0
@@ -191,7 +193,8 @@ def test_the_files_of_a_past_run_are_written_again(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Broken if a forgotten flag costs another run, or a report that is shown fails its reader."""
+    """Broken if files of a report need another run because a flag was forgotten, or if showing the
+    report of a failed run fails."""
     junit, markdown, report = (tmp_path / name for name in ("j.xml", "r.md", "r.json"))
     flags = [f"--junit={junit}", f"--markdown={markdown}", f"--results-json={report}"]
     assert main(["report", "01aaa", *flags]) == 0
@@ -219,8 +222,8 @@ def test_a_name_that_is_no_single_run_is_usage(
 def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
     logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if an owed teardown is not shown, if deleting runs forgets it, or if a run that goes
-    on looks as if it required an action."""
+    """Broken if an owed teardown is not shown, if deleting runs forgets it, or if a running run
+    looks as if it required an action."""
     first, second = logs.runs[Path(".loadpilot/log-1")]
     going_on = logs.runs[Path(".loadpilot/log-2")][1]
     first["teardown"] = second["teardown"] = going_on["teardown"] = "owed"
@@ -240,7 +243,7 @@ def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
 
 @pytest.mark.parametrize("words", [["runs", "prune"], ["stop"], ["report"], ["verdict"]])
 def test_an_empty_name_is_no_run(words: list[str], logs: FakeLogs) -> None:
-    """Broken if `loadpilot runs prune "$ID"` deletes the only run where ID is not set."""
+    """Broken if `loadpilot runs prune "$ID"` deletes the only run when ID is not set."""
     logs.runs = {Path(".loadpilot/log-1"): [listed("01aaa")]}
     assert main([*words, ""]) == 2
     assert left(logs) == ["01aaa"]
@@ -269,7 +272,7 @@ def test_the_first_interruption_ends_a_command_that_reads(
 
 
 def test_prune_deletes_the_named_runs_and_nothing_that_runs(logs: FakeLogs) -> None:
-    """Broken if a run that goes on is deleted, or one too many of those that are over."""
+    """Broken if a running run is deleted, or one too many of those that are over."""
     assert main(["runs", "prune", "01abb"]) == 0
     assert left(logs) == ["01aaa", "01abc", "01zzz"]
     assert main(["runs", "prune", "--keep", "2"]) == 0
@@ -285,7 +288,7 @@ def test_prune_deletes_the_named_runs_and_nothing_that_runs(logs: FakeLogs) -> N
     [[], ["01aaa", "--all"], ["--all", "--keep", "1"], ["--keep", "x"], ["--keep", "-1"], ["nope"]],
 )
 def test_prune_that_is_unclear_deletes_nothing(flags: list[str], logs: FakeLogs) -> None:
-    """Broken if a slip of the hand deletes runs."""
+    """Broken if a typing error deletes runs."""
     assert main(["runs", "prune", *flags]) == 2
     assert len(left(logs)) == 4
 
@@ -293,7 +296,7 @@ def test_prune_that_is_unclear_deletes_nothing(flags: list[str], logs: FakeLogs)
 def test_prune_of_a_run_that_goes_on_is_refused(
     logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if naming a running run deletes it, or silently does not."""
+    """Broken if naming a running run deletes it, or is silently ignored."""
     assert main(["runs", "prune", "01zzz"]) == 2
     assert "01zzz is not over" in capsys.readouterr().err
     assert len(left(logs)) == 4
@@ -302,7 +305,8 @@ def test_prune_of_a_run_that_goes_on_is_refused(
 def test_a_run_whose_processes_are_gone_is_killed(
     logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if it is listed as running, or the advice is to stop what cannot be stopped."""
+    """Broken if a killed run is listed as running, or if the advice is to stop it, which is
+    impossible."""
     logs.has_stacks = False
     assert main(["runs"]) == 0
     states = [row.split()[3] for row in capsys.readouterr().out.splitlines()[1::2]]
@@ -316,7 +320,7 @@ def test_a_run_whose_processes_are_gone_is_killed(
 def test_a_log_that_cannot_be_read_is_infrastructure(
     command: list[str], logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if trouble with a log reads like an empty directory."""
+    """Broken if an error with a log reads like an empty directory."""
     logs.error = StackFault("no server")
     assert main(command) == 4
     assert "error: no server" in capsys.readouterr().err

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def test_an_internal_error_is_a_line_and_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a mistake of ours looks like a failed gate (1), buries its message under a trace,
-    loses the trace, or shows a secret."""
+    """Broken if a bug of ours looks like a failed gate (1), hides its message under a trace, loses
+    the trace, or shows a secret."""
 
     def fail(*_: object, **__: object) -> NoReturn:
         raise LookupError("no such key: hunter2\nand more")

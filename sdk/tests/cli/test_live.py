@@ -1,4 +1,4 @@
-"""The live view: live figures called live, progress that means progress."""
+"""The live view: live figures are called live, and the progress bar shows progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_line_is_one_line_with_live_figures() -> None:
 
 
 def test_the_cause_of_failed_calls_stands_beside_their_share() -> None:
-    """Broken if a user sees that all calls fail, and not that the target does not listen."""
+    """Broken if the view says that all calls fail, and not that the target does not listen."""
     failing = {"cause": "refused", "why": "connection refused", "calls": 36, "unreached": False}
     failed = snapshot(failing=failing)
     assert "  errors 2.50 %: connection refused  live" in line(SCENE, failed)
@@ -31,7 +31,7 @@ def test_calls_that_reach_nothing_have_no_latency() -> None:
 
 
 def test_a_target_that_answers_with_errors_is_a_cause_too() -> None:
-    """Broken if a user sees that calls fail, and not that the target answers 503."""
+    """Broken if the view says that calls fail, and not that the target answers 503."""
     failed = snapshot(most_frequent_failure={"why": "HTTP 503", "count": 30})
     assert "  errors 2.50 %: HTTP 503  live" in line(SCENE, failed)
 
@@ -54,7 +54,7 @@ def test_progress_is_progress_through_the_run() -> None:
 
 
 def test_nothing_finished_is_shown_as_nothing() -> None:
-    """Broken if a run that has not finished anything shows 0 ms or 0 % errors."""
+    """Broken if a run without a finished call shows 0 ms or 0 % errors."""
     latency = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "max_ms"))
     empty = snapshot(latency=latency, requests_total=0, errors_total=0, state="preparing")
     text = line(SCENE, empty)
@@ -64,7 +64,7 @@ def test_nothing_finished_is_shown_as_nothing() -> None:
 
 
 def test_errors_of_tasks_without_a_call_are_among_all_that_finished() -> None:
-    """Broken if the share of errors goes above 100 %, or is hidden where no call was made."""
+    """Broken if the error rate exceeds 100 %, or is hidden where no call was made."""
     raised = {"requests_total": 0, "errors_total": 40, "raised_without_call": 40}
     assert "errors 100.00 %" in line(SCENE, snapshot(**raised))
 

@@ -1,4 +1,4 @@
-"""Suggestions: a slip of the hand is understood, and nothing else is."""
+"""Suggestions for misspelt words: a small typing error gets one, and nothing else does."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ NEAR = {
 
 @pytest.mark.parametrize("name", NEAR)
 def test_only_what_is_near_is_suggested(name: str) -> None:
-    """Broken if a suggestion leads somewhere else, or a slip gets a list."""
+    """Broken if a suggestion is wrong, or if a typing error gets a list."""
     assert nearest(name, OPTIONS) == NEAR[name]
 
 
 @given(st.text("abc", max_size=5), st.text("abc", max_size=5))
 def test_slips_are_counted_alike_both_ways(one: str, other: str) -> None:
-    """Broken if a letter too many is not what a letter too few is."""
+    """Broken if an additional letter counts differently than a missing one."""
     assert edit_distance(one, other) == edit_distance(other, one)
     assert (edit_distance(one, other) == 0) == (one == other)
     assert abs(len(one) - len(other)) <= edit_distance(one, other) <= max(len(one), len(other))
@@ -54,7 +54,7 @@ SAID = {
 def test_what_cannot_be_read_says_what_there_is(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a wrong flag gets a wrong suggestion, or half a list."""
+    """Broken if a wrong flag gets a wrong suggestion, or a part of a list."""
     assert main(list(words)) == 2
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(f"error: {SAID[words]}")

@@ -1,4 +1,4 @@
-"""What is said of this machine before a run: what will run out, and nothing else."""
+"""Warnings about this machine before a run: what will run out, and nothing else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def plan(rps: float = 100, steps: int = 1, **settings: Any) -> dict[str, Any]:
     ],
 )
 def test_what_runs_out_is_said(planned: dict[str, Any], agents: int, warning: str | None) -> None:
-    """Broken if a run finds out by its errors what could be known, or a sound one is warned of."""
+    """Broken if a predictable shortage shows only as errors of the run, or if a sound run gets a
+    warning."""
     found = warnings(planned, agents, SMALL)
     if warning is None:
         assert found == []
@@ -55,7 +56,7 @@ def test_what_runs_out_is_said(planned: dict[str, Any], agents: int, warning: st
 
 
 def test_a_machine_that_says_nothing_is_not_judged() -> None:
-    """Broken if a limit that is not known is taken for none, or for nothing."""
+    """Broken if an unknown limit is taken for 0, or if the limits of this machine are not read."""
     unknown = Machine(files=None, ports=None, has_time_wait=True)
     assert warnings(plan(users=1_000_000, reuse="never"), 1, unknown) == []
     resting = Machine(files=None, ports=28_232, has_time_wait=False)
@@ -76,7 +77,8 @@ def test_a_machine_that_says_nothing_is_not_judged() -> None:
 def test_few_rows_for_many_arrivals_are_said(
     rows: int, planned: list[int], said: str | None
 ) -> None:
-    """Broken if a cache of the target is measured unawares, or a feed of other tasks is counted."""
+    """Broken if the run may measure a cache of the target without a warning, or if a feed of other
+    tasks counts."""
     found = repeated_rows(
         {"code": {"feeds": [{"name": "users", "rows": rows, "tasks": [0, 1]}]}}, planned
     )

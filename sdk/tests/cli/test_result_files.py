@@ -1,4 +1,4 @@
-"""The files of `loadpilot run`, and what it prints for a CI job: there whatever a run came to."""
+"""The files of `loadpilot run`, and its output for a CI job: they exist however a run ended."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def page_data(path: str) -> Any:
 def test_a_run_leaves_its_files_whatever_it_came_to(
     code: int, scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a CI job that fails has nothing to show."""
+    """Broken if a failed CI job has no files to show."""
     scene.log.report_json = json.dumps(changed(**CODES.get(code, {})))
     assert scene.run(*FILES) == code
     assert (junit_case("Run").find("error") is not None) == (code == 4)
@@ -84,7 +84,8 @@ def test_a_file_that_is_missing_is_named_in_junit(scene: Scene) -> None:
 
 
 def test_a_page_without_the_log_is_missing(scene: Scene) -> None:
-    """Broken if a page lacks its charts and the command is content, or the other files are lost."""
+    """Broken if a page lacks its charts and the command reports success, or if the other files are
+    lost."""
     scene.log.reading.error = Fault("the log does not answer")
     assert scene.run(*FILES) == 4
     assert "--report" in (junit_case("Result files").findtext("error") or "")
@@ -92,7 +93,7 @@ def test_a_page_without_the_log_is_missing(scene: Scene) -> None:
 
 
 def test_a_page_of_a_run_that_never_started(scene: Scene) -> None:
-    """Broken if a refused run has no page, or its page needs answers that no log has."""
+    """Broken if a refused run has no page, or if its page needs answers that no log has."""
     scene.log.reading.error = Fault("the run never started")
     scene.log.report_json = json.dumps(changed(run__start_at=None))
     scene.run(*FILES)
@@ -100,7 +101,7 @@ def test_a_page_of_a_run_that_never_started(scene: Scene) -> None:
 
 
 def test_json_is_all_of_standard_output(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
-    """Broken if a program cannot parse the output, whatever the scenario prints."""
+    """Broken if a program cannot parse the output because of what the scenario prints."""
     Path("scene.py").write_text(f"{SCENE}\nprint('loaded')\n", encoding="utf-8")
     assert scene.run("--output", "json") == 0
     written = capsys.readouterr()
@@ -109,7 +110,7 @@ def test_json_is_all_of_standard_output(scene: Scene, capsys: pytest.CaptureFixt
 
 
 def test_pipes_are_written_to_and_links_stay(scene: Scene) -> None:
-    """Broken if a pipe or a link becomes a file, as a device would for root."""
+    """Broken if a pipe or a link is replaced by a file, as a device would be under root."""
     os.mkfifo("run.md")
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(Path("run.md").read_text("utf-8")))
@@ -133,7 +134,7 @@ def test_pipes_are_written_to_and_links_stay(scene: Scene) -> None:
 def test_a_reader_that_is_gone_changes_no_result(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if `loadpilot run … | true` replaces the files of a run that passed by an error."""
+    """Broken if `loadpilot run … | true` replaces the files of a passed run by an error."""
     end, start = os.pipe()
     os.close(end)
     with os.fdopen(start, "w", encoding="utf-8") as unread:
@@ -159,7 +160,7 @@ def test_quiet_prints_verdict_and_certificate(
 def test_github_sees_what_failed(
     scene: Scene, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a workflow shows no reason, or has to read it in standard output."""
+    """Broken if a workflow shows no reason, or if the reason is only in standard output."""
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     scene.log.report_json = json.dumps(changed(certificate__grade="INVALID"))

@@ -1,4 +1,4 @@
-"""`loadpilot resume`, where the world is not as it should be: with stand-ins for log and stack."""
+"""`loadpilot resume` under faults: with stand-ins for log and stack."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FakeSession:
 
 
 class DeadStack:
-    """A stack that never gets ready."""
+    """A stack that never becomes ready."""
 
     log_dir = LOG
 
@@ -100,7 +100,8 @@ def test_a_disk_that_fails_ends_a_resumed_run_as_it_ends_any_other(
 def test_a_command_that_starts_nothing_does_not_say_so(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a refused change of a running run says that nothing was started."""
+    """Broken if the message about a refused change of a running run says that nothing was started.
+    """
     assert main(words) == 2
     written = capsys.readouterr().err
     assert "nothing was done" in written

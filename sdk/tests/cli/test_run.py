@@ -29,7 +29,7 @@ CUT = "(not 2 s: as long as the duration)"
 def test_a_good_run_prints_the_summary_and_nothing_else(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if standard output holds anything that `loadpilot report` would not print."""
+    """Broken if standard output contains anything that `loadpilot report` would not print."""
     assert (
         scene.run("--seed", "7", "-a", "2", "-t", "http://h:1", "--results-json", "a/r.json") == 0
     )
@@ -61,7 +61,7 @@ def test_a_good_run_prints_the_summary_and_nothing_else(
 def test_the_opening_says_what_where_how_much_how_long_and_on_how_many_agents(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if the opening hides one of them, or buries them under what -v is for."""
+    """Broken if the opening lacks one of these lines, or contains the details of -v."""
     assert scene.run("--target", "http://h:1", "--duration", "1s", "--ramp-up", "1s") == 0
     opening = capsys.readouterr().err.splitlines()
     assert opening[:6] == [
@@ -77,7 +77,7 @@ def test_the_opening_says_what_where_how_much_how_long_and_on_how_many_agents(
 def test_the_opening_says_that_tensors_are_sent_as_json(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a user is not told that the target parses numbers in place of tensors."""
+    """Broken if no note says that the target parses numbers in place of tensors."""
     path = Path("scene.py")
     body = '{"inputs": [{"name": "X", "datatype": "FP32", "data": [0.5] * 1001}]}'
     sends = f'client.post("/v2/models/m/infer", json={body})'
@@ -92,14 +92,14 @@ def test_the_opening_says_that_tensors_are_sent_as_json(
 def test_the_opening_names_a_development_build(
     scene: Scene, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if figures of a slow build pass for those of a release."""
+    """Broken if figures of a debug build look like those of a release."""
     monkeypatch.setattr(_native, "DEVELOPMENT_BUILD", True)
     assert scene.run("-a", "2") == 0
     assert "  on         2 agents, development build\n" in capsys.readouterr().err
 
 
 def test_v_says_everything(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
-    """Broken if a shortened ramp, the seed or the way of execution can be read nowhere."""
+    """Broken if the output never shows a shortened ramp, the seed or the way of execution."""
     assert scene.run("--duration", "1s", "-v", "--seed", "7") == 0
     opening = capsys.readouterr().err.splitlines()
     assert opening[:14] == [
@@ -162,7 +162,8 @@ def test_a_dry_run_prints_the_plan_and_starts_nothing(
 def test_a_closed_loop_is_announced_as_one(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a closed loop could be taken for a rate, before it starts or while it runs."""
+    """Broken if the output lets a closed loop look like a rate, before it starts or while it runs.
+    """
     assert scene.run("--dry-run", "--max", "--seed", "1") == 0
     written = capsys.readouterr()
     assert json.loads(written.out)["users"] == 64
@@ -177,7 +178,7 @@ def test_a_closed_loop_is_announced_as_one(
 def test_mistakes_are_named_together_and_start_nothing(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a wrong flag hides a wrong file, or a stack is started for nothing."""
+    """Broken if a wrong flag hides a wrong file, or if a stack is started for nothing."""
     flags = ("--agents", "0", "--seed", "x", "-t", "ftp://h", "--rps", "-5", "--threshold", "a=1")
     assert scene.run(*flags) == 2
     written = capsys.readouterr()
@@ -230,7 +231,8 @@ def test_wrong_usage_exits_with_two(
 @pytest.mark.parametrize("stream", [0, 1, 2])
 @pytest.mark.usefixtures("scene")
 def test_a_closed_stream_is_no_error_of_ours(stream: int) -> None:
-    """Broken if a service without standard streams cannot run, or one goes into another."""
+    """Broken if a service without standard streams cannot run, or if one stream goes into another.
+    """
     for words, code in ((["scene.py", "--dry-run"], 0), ([], 2)):
         ended = subprocess.run(
             [sys.executable, "-m", "loadpilot", "run", *words],
@@ -266,7 +268,8 @@ def test_one_signal_stops_the_run_and_still_summarises(
 
 
 def test_a_second_signal_aborts(scene: Scene) -> None:
-    """Broken if an impatient user has to kill the process."""
+    """Broken if a second Ctrl-C does not end the command: an impatient user would have to kill it.
+    """
     scene.log.changes = [press(signal.SIGINT), press(signal.SIGINT), {"sealed": True}]
     assert scene.run() == 130
     assert scene.log.commands == ["stop by the command line (Ctrl-C)", "halt", "close"]
@@ -294,7 +297,7 @@ def test_a_third_signal_leaves_at_once(scene: Scene) -> None:
 def test_a_failed_stack_or_log_exits_with_four(
     message: str, scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if trouble of ours looks like a verdict about the target."""
+    """Broken if a fault of our own looks like a verdict about the target."""
     FAULTS[message](scene)
     assert scene.run() == 4
     assert message in capsys.readouterr().err
@@ -303,7 +306,7 @@ def test_a_failed_stack_or_log_exits_with_four(
 def test_restarts_are_shown_and_the_run_goes_on(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a restarted coordinator ends a run, or goes unmentioned."""
+    """Broken if a restarted coordinator ends a run, or is not mentioned."""
     scene.stack.events.append(
         Event(EventKind.RESTARTED, {"child": "coordinator", "because": "killed"})
     )
@@ -313,7 +316,7 @@ def test_restarts_are_shown_and_the_run_goes_on(
 
 @pytest.mark.parametrize("code", CODES)
 def test_the_report_decides_the_code(code: int, scene: Scene) -> None:
-    """Broken if the table of codes is not what the command uses."""
+    """Broken if the table of exit codes differs from those that the command uses."""
     scene.log.report_json = json.dumps(changed(**CODES[code]))
     assert scene.run() == code
 
@@ -329,7 +332,7 @@ def test_strict_is_obeyed(scene: Scene) -> None:
 def test_results_that_cannot_be_written_are_a_fault(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a pipeline goes green without the file that it asked for."""
+    """Broken if a pipeline passes without the file that it requested."""
 
     def occupy() -> None:
         Path("later").write_text("a file", encoding="utf-8")
@@ -342,7 +345,7 @@ def test_results_that_cannot_be_written_are_a_fault(
 def test_environment_and_env_file_name_the_target(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if the documented order of places is not what the command uses."""
+    """Broken if the documented order of sources differs from the one that the command uses."""
     Path(".env").write_text("LOADPILOT_TARGET='http://file:1'\n", encoding="utf-8")
     assert scene.run() == 0
     monkeypatch.setenv("LOADPILOT_TARGET", "http://env:1")

@@ -1,6 +1,5 @@
-"""JUnit, Markdown and GitHub's annotations of a run: they agree with its exit code, whatever it is
-named, and no foreign text is more than text in them.
-"""
+"""JUnit, Markdown and GitHub's annotations of a run: they agree with its exit code, whatever its
+name, and text from others is nothing but text in them."""
 
 from __future__ import annotations
 
@@ -94,7 +93,7 @@ VERDICTS: list[tuple[list[str], list[bool]]] = [
 
 
 def every_end() -> Iterator[RunEnd]:
-    """List the ends of runs with each combination of what an exit code depends on."""
+    """List the ends of runs with each combination of the inputs of an exit code."""
     for state, grade, (reasons, gates) in product(STATES, GRADES, VERDICTS):
         report = changed(**state, certificate__grade=grade)
         gate = report["verdict"]["thresholds"][0]
@@ -113,7 +112,7 @@ def of(report: dict[str, Any]) -> RunEnd:
 
 
 def read(text: str) -> ET.Element:
-    """Parse a file of JUnit and hold it against the schema."""
+    """Parse a JUnit file and check it against the schema."""
     root = ET.fromstring(text)  # noqa: S314  (our own file)
     for element in root.iter():
         needed, optional, children = SCHEMA[element.tag]
@@ -160,7 +159,7 @@ def test_a_gate_fails_and_a_measurement_errs(report: dict[str, Any], kinds: list
 
 
 def test_junit_has_the_time_and_length_of_the_run() -> None:
-    """Broken if a past run that is written again looks like one of today."""
+    """Broken if the file of a past run looks like one of a run of today."""
     (suite,) = read(junit(of(GOOD)))
     assert suite.get("timestamp") == "2026-09-21T14:13:21"
     assert suite.get("time") == "10.000"
@@ -170,7 +169,7 @@ def test_junit_has_the_time_and_length_of_the_run() -> None:
 
 
 def test_a_run_without_a_report_is_an_error_with_its_reason() -> None:
-    """Broken if a stack that did not start leaves a green file, or none."""
+    """Broken if a stack that did not start leaves a green file, or no file."""
     end = RunEnd.without_report("Shop", ExitCode.INFRASTRUCTURE, "no nats-server\nis here")
     (suite,) = read(junit(end))
     (case,) = suite.findall("testcase")
@@ -180,7 +179,7 @@ def test_a_run_without_a_report_is_an_error_with_its_reason() -> None:
 
 @given(st.text())
 def test_foreign_text_is_text_in_junit(text: str) -> None:
-    """Broken if a name ends an element, or makes a file that no parser takes."""
+    """Broken if a name ends an XML element, or makes a file that no parser accepts."""
     report = changed(scenario=text, target_url=text)
     report["verdict"] |= {"passed": False, "reasons": [text]}
     report["verdict"]["thresholds"][0]["key"] = text or "x"
@@ -190,7 +189,8 @@ def test_foreign_text_is_text_in_junit(text: str) -> None:
 
 
 def shown(text: str, *, in_table: bool) -> str:
-    """Render Markdown as GitHub does; returns what a reader sees, if it has no more than code."""
+    """Render Markdown as GitHub does; returns the visible text, which must be a single code span.
+    """
     renderer = MarkdownIt("commonmark", {"html": True}).enable("table")
     html = renderer.render(f"| a |\n| -- |\n| {text} |\n" if in_table else f"x {text}\n")
     cells = re.findall(r"<td>(.*?)</td>" if in_table else r"<p>x (.*)</p>", html, re.DOTALL)
@@ -203,14 +203,14 @@ def shown(text: str, *, in_table: bool) -> str:
 @pytest.mark.parametrize("in_table", [False, True])
 @given(text=st.text(alphabet=st.sampled_from("`|\\<>&*_[]()#@: a\n\r\t~!'\""), max_size=40))
 def test_foreign_text_is_code_in_markdown(text: str, in_table: bool) -> None:  # noqa: FBT001
-    """Broken if a name is a link, a mention, a tag, or one more column."""
+    """Broken if a name becomes a link, a mention, a tag, or a further column."""
     if safe(text):
         assert shown(code(text), in_table=in_table) == safe(text)
 
 
 @pytest.mark.parametrize("report", [GOOD, troubled(), empty(), closed(), measured()])
 def test_hostile_names_are_inert(report: dict[str, Any]) -> None:
-    """Broken if one place of the document was forgotten."""
+    """Broken if one place of the document does not escape its text."""
     report = {**report, "scenario": HOSTILE, "target_url": HOSTILE}
     report["verdict"] = {**report["verdict"], "reasons": [HOSTILE], "passed": False}
     report["certificate"] = {
@@ -248,7 +248,7 @@ def test_markdown_fits_the_step_summary_of_github() -> None:
 
 
 def test_markdown_shows_both_latencies_and_every_task() -> None:
-    """Broken if a reader has to open the job for the figures."""
+    """Broken if a reader has to open the job to see the figures."""
     text = markdown(of(GOOD))
     for line in (
         "| ✓ `p99_ms` | 10.8 | `<= 250` |",
@@ -291,7 +291,8 @@ def test_no_line_of_a_run_is_a_command(text: str) -> None:
 def test_github_gets_annotations_and_a_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a job has to be opened to see why it is red; or another CI sees commands."""
+    """Broken if a job has to be opened to see why it failed, or if another CI system gets commands.
+    """
     summary = tmp_path / "summary.md"
     summary.write_text("before\n", encoding="utf-8")
     end = of(troubled())

@@ -82,7 +82,7 @@ def moment(shown: dict[str, Any], judged: list[dict[str, Any]] | None = None) ->
 
 
 def trend_of(shown: dict[str, Any]) -> tuple[Second, ...]:
-    """The trend of a run that was always as it is now, with one snapshot that came late."""
+    """The trend of a run with constant figures, in which one snapshot came late."""
     figures = {key: shown[key] for key in ("arrivals_started", "current_rps")}
     latency = tuple(shown["latency"].items())
     return _trend(int(shown["elapsed_secs"]), tuple(figures.items()), latency)
@@ -103,7 +103,7 @@ def texts(info: PlanInfo, shown: Moment, size: Size = LARGE) -> list[str]:
 
 
 def test_a_frame_shows_what_is_promised() -> None:
-    """Broken if a figure is missing, or stands under the wrong name."""
+    """Broken if a figure is missing, or has the wrong label."""
     failed = snapshot(most_frequent_failure=FAILURE, tasks=tasks(2, task_1=36))
     shown = moment(failed, gates(error_rate=2.5, checks=None))
     full = " " * 3
@@ -157,7 +157,8 @@ def test_a_frame_is_never_wider_or_taller_than_its_terminal(kind: str) -> None:
 
 
 def test_a_run_that_waits_for_its_admission_shows_its_place() -> None:
-    """Broken if a terminal shows figures of a run that waits, or not what it waits for."""
+    """Broken if a terminal shows figures of a run that waits, or does not show what it waits for.
+    """
     shown = of_kind("queued")
     assert line(GATED, shown) == PLACE
     text = texts(GATED, moment(shown))
@@ -185,8 +186,8 @@ def test_no_name_breaks_a_frame(name: str, target: str, columns: int, rows: int)
 
 
 def test_what_does_not_fit_is_counted() -> None:
-    """Broken if tasks are missing and no row says so, if a task that fails is left out before
-    others, or if all tasks of a plan push the gates off the screen."""
+    """Broken if tasks are missing and no row says so, if a failing task is left out before others,
+    or if all tasks of a plan push the gates off the screen."""
     shown = moment(snapshot(tasks=tasks(40, task_30=4)), gates())
     rows = texts(GATED, shown, Size(100, 30))
     assert len(rows) == 29
@@ -229,7 +230,8 @@ def test_a_target_that_was_never_reached_has_no_latency() -> None:
 
 
 def test_a_closed_loop_has_no_plan_and_one_latency() -> None:
-    """Broken if a closed loop looks as if it fell short, or its latency as if it were corrected."""
+    """Broken if a closed loop looks as if its rate were too low, or its latency as if it were
+    corrected."""
     rows = texts(PlanInfo("Shop", 64, "http://t"), moment(snapshot(planned_per_sec=0.0)))
     text = "\n".join(rows)
     assert "96/s, closed loop, 64 users · 450 started" in text
@@ -279,7 +281,7 @@ def test_a_wide_character_is_never_halved(text: str, room: int, cut: str) -> Non
 
 
 class Clock:
-    """Time that a test sets."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -318,7 +320,7 @@ def drawn(screen: Screen) -> list[str]:
 
 
 def test_frames_are_drawn_over_each_other_and_removed() -> None:
-    """Broken if frames pile up, a line that was told is lost, or the block stays on the screen."""
+    """Broken if frames pile up, if a printed line is lost, or if the block stays on the screen."""
     clock = Clock()
     with terminal(LARGE) as (stream, written, _):
         shown = ScreenView(GATED, stream, clock)
@@ -399,8 +401,8 @@ def resized(steps: list[tuple[int, int]]) -> Iterator[tuple[Screen, int, list[st
 @pytest.mark.slow
 @given(sizes(ROWS_MIN - 4))
 def test_a_terminal_may_change_its_size_at_any_time(steps: list[tuple[int, int]]) -> None:
-    """Broken if a terminal of any size misses the newest figures, or if one that is too small gets
-    frames; or if a line that was told is overwritten."""
+    """Broken if a terminal of any size lacks the newest figures, if one that is too small gets
+    frames, or if a printed line is overwritten."""
     for screen, total, rows in resized(steps):
         if Size(screen.columns, screen.height).is_enough:
             assert any(f"{total:,} in total" in row for row in rows)
@@ -411,8 +413,8 @@ def test_a_terminal_may_change_its_size_at_any_time(steps: list[tuple[int, int]]
 @pytest.mark.slow
 @given(sizes(48))
 def test_a_narrower_terminal_keeps_no_pieces_of_old_frames(steps: list[tuple[int, int]]) -> None:
-    """Broken if what was drawn, which a narrower terminal wraps, stays above the new frame. Of a
-    block that no longer fits the screen the first rows are out of reach."""
+    """Broken if an old frame, which a narrower terminal wraps, stays above the new one. If a block
+    no longer fits the screen, its first rows cannot be reached."""
     for screen, total, rows in resized(steps):
         is_enough = Size(screen.columns, screen.height).is_enough
         found = [row for row in rows if "in total" in row]

@@ -1,4 +1,4 @@
-"""What becomes of a wish, in words and codes; and the roll call as a table."""
+"""The result of a request to steer, in words and exit codes; and the table of agents."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ CASES: list[tuple[dict[str, Any], str, int, str]] = [
 def test_each_answer_has_its_words_and_code(
     answer: dict[str, Any], wish: str, code: int, words: str
 ) -> None:
-    """Broken if a script cannot tell what was done from what was not."""
+    """Broken if a script cannot distinguish what was done from what was not."""
     said, exit_code = describe(answer, wish)
     assert said.startswith(words)
     assert exit_code == code
 
 
 def test_the_author_is_a_user_at_a_host() -> None:
-    """Broken if the log does not say who asked."""
+    """Broken if the log does not contain the author of a request."""
     user, _, host = author().partition("@")
     assert user
     assert host
 
 
 def test_the_roll_call_shows_foreign_text_harmlessly() -> None:
-    """Broken if an agent can draw on the terminal, or a silent one looks present."""
+    """Broken if an agent's name can draw on the terminal, or if a silent agent looks present."""
     known = {
         "holder": {"agent": "a-1", "boot_id": "b"},
         "host": "box\x1b[31m",
@@ -87,7 +87,7 @@ def test_the_roll_call_shows_foreign_text_harmlessly() -> None:
 
 
 def test_a_steered_run_says_so_in_its_summary() -> None:
-    """Broken if figures of a run that was steered can be taken for those of its plan."""
+    """Broken if the figures of a steered run can be taken for those of its plan."""
     rate = {"type": "rate", "was": 500_000_000, "rate": 2_000_000_000}
     steered = [
         {"at": 1_780_000_000_000_000, "by": "ann\x07@box", "from_us": 34_000_000, "change": rate},
@@ -113,7 +113,7 @@ def test_the_live_view_shows_a_pause() -> None:
 
 
 class Scripted:
-    """A session whose run answers a stop in one way; keeps whose requests were stored."""
+    """A session whose run answers a stop in one way; it keeps the authors of stored requests."""
 
     def __init__(self, because: str | None) -> None:
         self.because = because
@@ -130,7 +130,7 @@ class Scripted:
 
 
 def test_the_log_has_the_author_of_a_halt() -> None:
-    """Broken if the one who cuts off a run that stops already is named nowhere."""
+    """Broken if the author of a halt of a run that stops already is named nowhere."""
     for because in (None, "requested by bob"):
         session = Scripted(because)
         answer = stop_halted(session, "r", "ann")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The summary: the same report always gives the same text, and that text tells no lies."""
+"""The summary: the same report always gives the same text, and the text is true."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_summary_is_as_committed(name: str, verbose: bool) -> None:  # noqa:
 
 @pytest.mark.parametrize("verbose", [False, True])
 def test_what_decides_comes_first(verbose: bool) -> None:  # noqa: FBT001
-    """Broken if a reader has to search for whether it passed, can be trusted, and what failed."""
+    """Broken if a reader has to search for the verdict, the certificate, or what failed."""
     lines = [line for line in summary(parsed(), verbose=verbose).splitlines() if line]
     labels = [line.split()[0] for line in lines if not line.startswith(" ")]
     first = ["verdict", "certificate", "thresholds", "requests", "outcomes", "status", "errors"]
@@ -60,7 +60,7 @@ def test_what_decides_comes_first(verbose: bool) -> None:  # noqa: FBT001
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_summary_fits_a_screen(name: str) -> None:
-    """Broken if the verdict has scrolled away when the run ends, or the rest cannot be found."""
+    """Broken if the verdict has scrolled away when the run ends, or if the rest cannot be found."""
     report = valid(REPORTS[name])
     short, full = (summary(report, verbose=verbose).splitlines() for verbose in (False, True))
     assert len(short) <= SCREEN_LINES
@@ -69,7 +69,7 @@ def test_the_summary_fits_a_screen(name: str) -> None:
 
 
 def test_errors_of_tasks_come_before_latencies() -> None:
-    """Broken if a task that raised each time is found below the figures of its calls."""
+    """Broken if a task that raised each time appears only after the figures of its calls."""
     report = changed(tasks=[{**GOOD["tasks"][0], "raised": [RAISED]}])
     text = summary(valid(report))
     assert text.index("task failed  browse, 40 times") < text.index("corrected")
@@ -92,7 +92,7 @@ def test_an_invalid_run_is_no_pass_at_first_sight() -> None:
 
 
 def test_a_run_that_was_cut_short_is_no_pass_at_first_sight() -> None:
-    """Broken if the first line of a run that was stopped reads as a pass, or hides a failure."""
+    """Broken if the first line of a stopped run reads as a pass, or hides a failure."""
     first = summary(parsed(run__ending="stopped")).splitlines()[0]
     assert first == "verdict      STOPPED, passing so far"
     first = summary(parsed(run__ending="stopped", verdict__passed=False)).splitlines()[0]
@@ -100,7 +100,7 @@ def test_a_run_that_was_cut_short_is_no_pass_at_first_sight() -> None:
 
 
 def test_tasks_that_raised_are_shown_beside_the_outcomes() -> None:
-    """Broken if errors stand beside outcomes that are all ok, and nothing says where from."""
+    """Broken if errors are shown beside outcomes that are all ok, and nothing explains them."""
     raised = changed() | {"task_raises": {"after_ok": 38, "without_call": 2}}
     text = summary(valid(raised))
     line = "40 tasks raised an error: after an ok request 38, without a request 2"
@@ -121,7 +121,7 @@ def test_tasks_that_raised_are_shown_beside_the_outcomes() -> None:
 def test_redirects_are_counted_where_there_are_any(
     figures: dict[str, int], said: str | None
 ) -> None:
-    """Broken if requests that no row counts are not explained, or others are."""
+    """Broken if requests that no row counts are not explained, or if others are."""
     text = summary(valid(changed(generator=GOOD["generator"] | figures)))
     assert (said in text) if said else "redirects" not in text
 
@@ -165,7 +165,7 @@ OMISSION = {
 def test_coordinated_omission_is_said_of_the_target_only(
     changes: dict[str, object], said: list[str], unsaid: list[str]
 ) -> None:
-    """Broken if the lag of the generator is reported as what the target hid, or the reverse."""
+    """Broken if the lag of the generator is reported as coordinated omission, or the reverse."""
     latency = summary(parsed(latency__omission=OMISSION | changes))
     assert "CO factor    1.09 (corrected p99 / uncorrected p99)" in latency
     assert all(part in latency for part in said), latency
@@ -180,8 +180,8 @@ def test_calls_that_reached_no_server_have_no_latency() -> None:
 
 
 def test_what_the_test_itself_was_stands_in_the_full_summary() -> None:
-    """Broken if nobody sees that connections were reused where production opens new ones, or that a
-    full accept queue is in the latency."""
+    """Broken if the summary does not say that connections were reused, where production opens new
+    ones, or that a full accept queue is in the latency."""
     generator = {**GOOD["generator"], "retransmits_max": 3, "listen_overflows_max": 1_200}
     text = summary(valid(changed(generator=generator)), verbose=True)
     assert "connections  12 opened, reused 1,033 times\n" in text
@@ -247,7 +247,7 @@ def test_lines_fit_and_have_no_trailing_blanks() -> None:
 
 
 def test_colour_changes_nothing_but_colour() -> None:
-    """Broken if the coloured text says something else."""
+    """Broken if the coloured text has other words."""
     text = summary(valid(troubled()))
     painted = coloured(text)
     assert "\x1b[31mFAIL" in painted
@@ -266,7 +266,7 @@ def test_a_figure_just_beyond_its_limit_does_not_look_equal_to_it() -> None:
 
 @given(st.text())
 def test_safe_text_is_printable_and_safe_again(text: str) -> None:
-    """Broken if some control or format character slips through."""
+    """Broken if some control or format character reaches the output."""
     made = safe(text)
     assert made.isprintable()
     assert "\x1b" not in made
@@ -275,7 +275,7 @@ def test_safe_text_is_printable_and_safe_again(text: str) -> None:
 
 
 def test_figures_read_as_people_expect() -> None:
-    """Broken if a figure loses what matters of it."""
+    """Broken if a figure loses significant digits."""
     assert [number(v) for v in (0, 0.25, 99.7, 1234.5, 1_000_000, 0.0004)] == [
         "0",
         "0.25",
@@ -328,13 +328,13 @@ LEVELS = [_level(100), _level(200), BROKEN]
 
 
 def with_curve(**changes: Any) -> dict[str, Any]:
-    """A run whose third level broke."""
+    """A run whose third level failed."""
     curve = {"levels": LEVELS, "knee": {"held": 1, "broke": 2}, "no_knee": None}
     return {**GOOD, "load_curve": curve | changes}
 
 
 def test_the_knee_is_a_line_of_the_short_summary() -> None:
-    """Broken if a reader has to find the knee in the JSON, or does not see which limit broke."""
+    """Broken if a reader has to find the knee in the JSON, or does not see which limit failed."""
     text = summary(valid(with_curve()))
     line = next(line for line in text.splitlines() if line.startswith("knee"))
     assert line.split(maxsplit=1)[1] == (
@@ -374,12 +374,12 @@ def test_no_knee_says_why(reason: str, levels: list[dict[str, Any]], text: str) 
 
 
 def test_a_run_of_one_rate_has_no_line_of_a_knee() -> None:
-    """Broken if every constant run speaks of a knee."""
+    """Broken if every run with a constant rate mentions a knee."""
     assert "\nknee" not in summary(parsed(), verbose=True)
 
 
 def test_a_run_that_a_feed_ended_says_so() -> None:
-    """Broken if a shorter run is taken for a whole one."""
+    """Broken if a shorter run looks like a whole one."""
     used_up = {"feed": "accounts", "rows": 420, "at_us": 42_000_000, "profile_us": 120_000_000}
     report = changed(run=GOOD["run"] | {"rows_used_up": used_up})
     lines = summary(valid(report)).splitlines()

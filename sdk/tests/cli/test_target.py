@@ -1,4 +1,4 @@
-"""Where the load goes, and what may stand there."""
+"""The address of the target: where it comes from, and which addresses are accepted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from loadpilot.cli.flags.target import DEFAULT, RULE, Target, problems, resolve
 
 
 def test_the_default_is_used_only_where_no_source_names_a_target() -> None:
-    """Broken if load goes to the default instead of an empty or another address."""
+    """Broken if load goes to the default target instead of an empty or another address."""
     assert resolve(()).url == DEFAULT
     assert resolve(["http://flag:1/"]) == Target("http://flag:1", "--target")
     assert resolve([" http://file:1 "], ".env: LOADPILOT_TARGET").url == "http://file:1"
@@ -62,13 +62,13 @@ def test_origins_with_or_without_a_base_path_are_accepted(url: str) -> None:
     ],
 )
 def test_what_is_more_or_less_than_that_is_refused(url: str) -> None:
-    """Broken if a run starts against something that the user did not mean."""
+    """Broken if a run starts against an address that the user did not mean."""
     (problem,) = problems(Target(url, "LOADPILOT_TARGET"))
     assert problem.place == "LOADPILOT_TARGET"
     assert "must be http://host[:port]" in problem.what
 
 
 def test_a_password_in_the_target_is_not_shown() -> None:
-    """Broken if a refused target prints its password."""
+    """Broken if the error about a refused target prints its password."""
     (problem,) = problems(Target("http://user:hunter2@host", "--target"))
     assert "hunter2" not in str(problem)

@@ -1,4 +1,4 @@
-"""Exit codes: a table of reports, and nothing but certainty gives 0."""
+"""Exit codes: a table of reports; only a certain pass gives 0."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def test_a_run_ends_with_the_code_of_the_table(
 
 
 def test_without_a_report_nothing_passes() -> None:
-    """Broken if a run that left no report is green."""
+    """Broken if a run without a report passes."""
     assert exit_code(None, None, strict=False) == 4
     assert exit_code(None, INTERRUPTED, strict=False) == 130
     assert exit_code(None, INTERRUPTED, strict=False, fault=True) == 4
 
 
 def test_a_fault_beats_everything_that_the_run_says() -> None:
-    """Broken if a dead stack hides behind a report that was good so far."""
+    """Broken if a dead stack is hidden by a report that was good so far."""
     for changes, interruption, strict, code in TABLE:
         if code == 2:
             continue
@@ -94,7 +94,7 @@ def test_a_fault_beats_everything_that_the_run_says() -> None:
 
 
 def test_only_a_sealed_passed_trusted_run_gives_zero() -> None:
-    """Broken if a new state or ending slips through to 0."""
+    """Broken if an unknown state or ending gives 0."""
     for changes, interruption, strict, code in TABLE:
         report = parsed(**changes)
         good = (

@@ -1,4 +1,4 @@
-"""What following a run costs the load that it follows, and what it tells of the run."""
+"""The cost of following a run for its load, and what the command reports of the run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ assert len(lines) == 1, lines
 
 
 def test_following_a_run_imports_nothing() -> None:
-    """Broken if a tenth of a second of imports falls into the load, which may share the core."""
+    """Broken if imports take a tenth of a second during the load, which may share the core."""
     done = subprocess.run(
         [sys.executable, "-c", FOLLOWED, json.dumps(snapshot())],
         capture_output=True,
@@ -96,7 +96,8 @@ class LateSession:
 
 
 def test_a_late_command_reads_the_answer_before_it_halts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken if a stop cuts off calls in flight since the command got no processor for a while."""
+    """Broken if a stop cuts off calls in flight because the command got no processor for a while.
+    """
     session: Any = LateSession()
     monkeypatch.setattr(follow, "monotonic", lambda: session.clock[0])
     interrupted: Any = SimpleNamespace(count=1)
@@ -127,5 +128,6 @@ STORY = {
 
 @pytest.mark.parametrize("line", STORY)
 def test_a_run_that_goes_as_it_should_tells_nothing_of_its_machinery(line: str) -> None:
-    """Broken if shards, generations and clocks bury what users need, or a loss is not reported."""
+    """Broken if shards, generations and clocks hide what users need, or if a loss is not reported.
+    """
     assert shortened(line) == STORY[line]

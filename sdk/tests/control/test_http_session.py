@@ -21,7 +21,8 @@ BODY = b'{"error": "slow down"}'
 
 @contextmanager
 def answering(*answers: tuple[int, str | None]) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that gives these answers in turn, the last one for ever; and the bodies it read."""
+    """A server that gives these answers in turn, and the last one for ever; it keeps the bodies
+    that it read."""
     bodies: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,7 +61,8 @@ def test_a_limited_request_is_sent_again() -> None:
     [(429, "0", RETRIES_MAX + 1), (429, "3600", 1), (429, "x", 1), (429, None, 1), (503, "0", 1)],
 )
 def test_no_other_answer_is_asked_for_again(status: int, later: str | None, sent: int) -> None:
-    """Broken if the command waits for hours, without end, or repeats what may have been done."""
+    """Broken if the command waits for hours, without end, or repeats a request that may have been
+    executed."""
     with answering((status, later)) as (url, bodies), pytest.raises(_native.Fault, match="slow"):
         HttpSession(Api(url, None, None)).ask("POST", "/run", {})
     assert len(bodies) == sent

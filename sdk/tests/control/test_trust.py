@@ -33,7 +33,7 @@ HASH = hashlib.sha256(BUNDLE).hexdigest()
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's state, empty; returns the file in it."""
+    """An empty state folder of the user; returns the file in it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return tmp_path / "loadpilot/submitted"
 
@@ -50,7 +50,8 @@ def test_what_was_submitted_here_may_be_executed(state: Path) -> None:
 
 
 def test_files_of_ours_with_a_plan_of_others_are_refused() -> None:
-    """Broken if the log can have our own files sent, with our secrets, to another target."""
+    """Broken if a record of the log can make this command send our own files, with our secrets, to
+    another target."""
     trust.record_submission(HASH, json.dumps(PLAN))
     other = {**SETUP, "plan": {**PLAN, "target": "http://elsewhere:1"}}
     with pytest.raises(trust.Untrusted, match="target     http://elsewhere:1"):
@@ -58,7 +59,7 @@ def test_files_of_ours_with_a_plan_of_others_are_refused() -> None:
 
 
 def test_a_refusal_shows_what_to_look_at_and_what_to_type() -> None:
-    """Broken if the user cannot tell whose files these are, or the log can draw on the screen."""
+    """Broken if the user cannot see whose files these are, or if the log can draw on the screen."""
     with pytest.raises(trust.Untrusted) as refused:
         trust.check("01r", SETUP, BUNDLE, "0" * 64)
     shown = str(refused.value)
@@ -73,7 +74,7 @@ def test_a_refusal_shows_what_to_look_at_and_what_to_type() -> None:
 def test_a_file_that_others_can_write_is_not_believed(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if another user of this machine decides what is executed."""
+    """Broken if another user of this machine can decide what is executed."""
     trust.record_submission(HASH, json.dumps(PLAN))
     state.chmod(0o620)
     with pytest.raises(trust.Untrusted):

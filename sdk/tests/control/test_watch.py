@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def test_a_long_wait_for_an_ended_server_leaves_time_to_open_the_log_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a watch fails with exit code 4 since its session waited for a server of another
+    """Broken if a watch fails with exit code 4 because its session waited for a server of another
     command that ended: the log is there, and the watch can read it with a server of its own."""
     now = [0.0]
     opened: list[float] = []

@@ -1,4 +1,4 @@
-"""Damaged files of other tools: a scenario that is Python, or an error with its place."""
+"""Damaged files of other tools: the result is a scenario in Python, or an error with its place."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_an_unset_variable_of_a_query_is_a_parameter(flags: str) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_what_is_too_large_or_nested_too_deep_is_refused(name: str) -> None:
-    """Broken if memory or the stack grows with what a file holds."""
+    """Broken if memory or the stack grows with the content of a file."""
     for content in (b" " * (FILE_BYTES_MAX + 1), b"[" * 100_000, b"{" * 100_000):
         with pytest.raises(Refused):
             written(READERS[name], Source(name, content))

@@ -1,4 +1,4 @@
-"""Functions, controllers and arguments of test plans of JMeter."""
+"""Functions, controllers and arguments of JMeter test plans."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def sampler(
 
 @pytest.mark.parametrize("code", ["__time", "__time()", "__time(,)", "__time(,now)"])
 def test_a_time_without_a_format_is_in_milliseconds(code: str) -> None:
-    """Broken if the time that a plan sends is left out."""
+    """Broken if a time that a plan sends is left out."""
     text, notes = scenario(sampler(arguments=[argument(f"${{{code}}}", "q")]))
     assert "int(now().timestamp() * 1000)" in text
     assert not notes
@@ -58,7 +58,7 @@ def test_a_time_without_a_format_is_in_milliseconds(code: str) -> None:
 
 @pytest.mark.parametrize("code", ["__time(yyyyMMdd)", "__time(YMD,day)", "__time(/1000,)"])
 def test_a_time_with_a_format_is_noted(code: str) -> None:
-    """Broken if milliseconds are sent in place of a date, without a word."""
+    """Broken if milliseconds are sent in place of a date, without a note."""
     text, notes = scenario(sampler(arguments=[argument(f"${{{code}}}", "q")]))
     assert "timestamp" not in text
     assert any(f"{code!r} is not carried over" in one for one in notes)
@@ -78,7 +78,7 @@ COOKIE = """<CookieManager><collectionProp name="CookieManager.cookies">
     ],
 )
 def test_what_a_plan_does_otherwise_is_noted(elements: str, what: str) -> None:
-    """Broken if a part of a plan is left out without a word."""
+    """Broken if a part of a plan is left out without a note."""
     text, notes = scenario(elements)
     assert "client.get" in text
     assert ("follow_redirects=True" in text) == ("redirects" in what)
@@ -89,7 +89,8 @@ def test_what_a_plan_does_otherwise_is_noted(elements: str, what: str) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_argument_is_encoded_once(method: str) -> None:
-    """Broken if an encoded argument is encoded again, or one that is not loses its marks."""
+    """Broken if an encoded argument is encoded again, or if an argument that is not encoded is
+    decoded."""
     arguments = [argument("a%20b", "p%5B%5D", "false"), argument("c%20d", "q")]
     text, _ = scenario(sampler(method, arguments))
     assert '={"p[]": "a b", "q": "c%20d"}' in text

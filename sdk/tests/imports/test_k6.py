@@ -1,4 +1,4 @@
-"""Constants of scripts of k6: what they are in JavaScript."""
+"""Constants of k6 scripts: their value in JavaScript."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def test_numbers_are_written_as_javascript_does(number: str, text: str) -> None:
     ],
 )
 def test_texts_are_those_of_javascript(text: str, value: str) -> None:
-    """Broken if an escaped letter is lost, or a field of a query is split at its own marks."""
+    """Broken if an escaped letter is lost, or if a field of a query is split at characters of its
+    value."""
     assert f'"q": "{value}"' in scenario(f"http.post('http://a/b', {{ q: {text} }});")
 
 

@@ -36,7 +36,8 @@ HEAD = "openapi: 3.1.0\ninfo: {title: Shop}\nservers: [{url: 'http://a'}]\npaths
     ],
 )
 def test_yaml_is_that_of_version_1_2(schema: str, value: str) -> None:
-    """Broken if the code of Norway is a boolean, a time a number, or a property is lost."""
+    """Broken if the code of Norway is read as a boolean, a time as a number, or if a property is
+    lost."""
     body = f"{{content: {{application/json: {{schema: {{properties: {{v: {schema}}}}}}}}}}}"
     text = HEAD + f"  /b: {{post: {{requestBody: {body}}}}}\n"
     assert f'json={{"v": {value}}}' in written(read_openapi, Source("a.yaml", text.encode()))
@@ -81,7 +82,8 @@ def sent(parameter: dict[str, Any]) -> str:
 def test_a_path_has_all_of_a_value(
     *, style: str | None, explode: bool | None, value: Any, segment: str
 ) -> None:
-    """Broken if a segment holds a part of its value, or has another style than the standard."""
+    """Broken if a segment contains only a part of its value, or has another style than the standard
+    says."""
     how = {"style": style, "explode": explode, "example": value}
     assert f'"/b/{segment}/c"' in sent({"in": "path", **how})
 
@@ -102,7 +104,7 @@ def test_a_path_has_all_of_a_value(
 def test_a_query_has_the_style_of_its_parameter(
     how: dict[str, Any], value: Any, params: str
 ) -> None:
-    """Broken if the members of a list are joined by another mark than the description says."""
+    """Broken if the members of a list are joined by another character than the description says."""
     assert f"params={params}" in sent({"in": "query", "example": value, **how})
 
 

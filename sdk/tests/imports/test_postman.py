@@ -44,7 +44,7 @@ def item(script: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]
     ],
 )
 def test_only_a_check_that_always_runs_is_carried_over(script: str, statuses: list[int]) -> None:
-    """Broken if a comment becomes a check, or two branches become checks that contradict."""
+    """Broken if a comment becomes a check, or if two branches become contradicting checks."""
     source = source_of(item(script))
     text = written(read_postman, source)
     found = [line.strip() for line in text.splitlines() if "assert" in line]
@@ -61,7 +61,7 @@ def test_a_value_in_quotes_is_sent_as_text() -> None:
 
 
 def test_variables_of_graphql_may_be_templates() -> None:
-    """Broken if a template without quotes refuses the collection, or is sent with quotes."""
+    """Broken if a template without quotes makes the import fail, or is sent with quotes."""
     asked = {"query": "{ a }", "variables": '{"i": {{order}}, "name": "{{name}}"}'}
     text = written(
         read_postman, source_of(item(KEEP), item(body={"mode": "graphql", "graphql": asked}))

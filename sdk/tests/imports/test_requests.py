@@ -1,4 +1,4 @@
-"""What a scenario sends, beside what the file of another tool says: bodies, cookies, secrets."""
+"""The requests of a scenario, compared with the file of another tool: bodies, cookies, secrets."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def entry(
 
 
 def test_cookies_of_a_recording_are_beside_those_that_the_target_sets() -> None:
-    """Broken if a header takes the place of the session that a login set."""
+    """Broken if a recorded header replaces the session that a login set."""
     text = of_har(
         entry("http://h/login", status=302, sets="sid=s1; Path=/", cookie="lang=de"),
         entry("http://h/home", cookie="sid=s1; lang=de"),
@@ -71,7 +71,8 @@ def test_cookies_of_a_recording_are_beside_those_that_the_target_sets() -> None:
 
 
 def test_only_the_target_itself_sets_cookies_and_only_where_it_did_not_fail() -> None:
-    """Broken if a cookie is left to a response that does not come, or that fails each time."""
+    """Broken if a scenario expects a cookie from a response that never comes, or that fails each
+    time."""
     text = of_har(
         entry("http://sso/login", sets="sso=x1"),
         entry("http://h/missing", status=404, sets="trace=x2"),
@@ -106,14 +107,15 @@ HIDDEN = ("hunter2", "4711", JSON_WEB_TOKEN, "hbg")
 
 @pytest.mark.parametrize("what", SECRETS)
 def test_no_secret_is_written(what: str) -> None:
-    """Broken if the value of a secret of a file is in the scenario, or no parameter is."""
+    """Broken if the scenario contains the value of a secret of the file, or has no parameter for
+    it."""
     text = of_curl(SECRETS[what])
     assert not [one for one in HIDDEN if one in text.lower() or one in text]
     assert "secret=True" in text
 
 
 def test_secrets_of_other_files_are_not_written() -> None:
-    """Broken if a reader of another kind of file passes a secret by."""
+    """Broken if the reader of another kind of file overlooks a secret."""
     har = of_har(entry("http://h/q?access_token=hunter2&next=/home"))
     script = 'import http from "k6/http";\nexport default function () {\n'
     script += '  http.post("http://h/a", JSON.stringify({password: "hunter2"}));\n}\n'
@@ -146,7 +148,8 @@ BODIES = {
 
 @pytest.mark.parametrize("flags", BODIES)
 def test_a_body_is_sent_as_curl_sends_it(flags: str) -> None:
-    """Broken if fields are made of a text that has none, lose their order, or become a form."""
+    """Broken if a text without fields is split into fields, or if fields lose their order or become
+    a form."""
     text = of_curl(f"curl http://h/a {flags}")
     assert BODIES[flags] in " ".join(text.split()).replace("( ", "(").replace(" )", ")")
 
@@ -158,7 +161,7 @@ def test_a_body_is_sent_as_curl_sends_it(flags: str) -> None:
 def test_fields_of_a_collection_keep_their_names_and_order(
     names: tuple[str, ...], wanted: str
 ) -> None:
-    """Broken if a variable in a name is lost, or a repeated field is put beside the first."""
+    """Broken if a variable in a name is lost, or if a repeated field is moved next to the first."""
     fields = [{"key": name, "value": "1"} for name in names]
     body = {"mode": "urlencoded", "urlencoded": fields}
     items = [{"name": "a", "request": {"method": "POST", "url": "http://h/a", "body": body}}]
@@ -194,7 +197,7 @@ def test_fields_of_other_files_are_multipart_where_the_file_says_so(compile_text
     ],
 )
 def test_a_body_that_is_not_known_is_refused(command: str, says: str) -> None:
-    """Broken if a part of a body is lost, or the lines of one are read as commands."""
+    """Broken if a part of a body is lost, or if its lines are read as commands."""
     with pytest.raises(Refused, match=says):
         of_curl(command)
 
@@ -208,7 +211,7 @@ def test_a_here_document_holds_no_commands() -> None:
 
 @pytest.mark.parametrize("count", [100, 101, 2_001])
 def test_a_scenario_of_many_requests_is_compiled(compile_text: Compile, count: int) -> None:
-    """Broken if the command refuses what it wrote itself."""
+    """Broken if the command refuses its own output."""
     text = of_curl("".join(f"curl http://h/a{number}b\n" for number in range(count)))
     plan = compile_text(text).plan
     assert len(plan["tasks"][0]["steps"]) == (count if count <= 100 else 0)

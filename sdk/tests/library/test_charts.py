@@ -45,7 +45,7 @@ def test_levels_are_drawn_by_rate() -> None:
 
 @pytest.mark.parametrize("curve", [None, {"levels": []}, {"levels": LEVELS[:3]}])
 def test_few_rates_are_no_curve(curve: Any) -> None:
-    """Broken if the plot of a constant rate ends in an empty chart."""
+    """Broken if the plot of a run with a constant rate is an empty chart."""
     report: Any = {"load_curve": curve}
     assert levels_by_rate(report) == []
 

@@ -1,4 +1,4 @@
-"""Keywords of `loadpilot.run`: each flag of the command once, with Python's values."""
+"""Keywords of `loadpilot.run`: each flag of the command once, with values of Python."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_types_are_those_of_the_flags() -> None:
     ids=str,
 )
 def test_values_become_arguments(given: dict[str, Any], expected: list[str]) -> None:
-    """Broken if a value of Python reaches the command as another one, or not at all."""
+    """Broken if a Python value reaches the command as another value, or not at all."""
     written = arguments(given)
     assert written[: len(expected)] == expected
     assert len(written) == sum(map(_texts, given.values()))
@@ -53,7 +53,8 @@ def test_values_become_arguments(given: dict[str, Any], expected: list[str]) -> 
 
 
 def test_numbers_of_other_packages_are_numbers() -> None:
-    """Broken if a number of an array has to be converted, or is written as no flag can read it."""
+    """Broken if a number of an array has to be converted, or is written in a form that no flag
+    accepts."""
     assert arguments({"rps": Fraction(5, 2)}) == ["--rps=2.5"]
     numpy = pytest.importorskip("numpy")
     assert arguments({"rps": numpy.int64(50), "agents": numpy.uint8(2)}) == [
@@ -91,7 +92,7 @@ def _texts(value: object) -> int:
     ids=str,
 )
 def test_a_wrong_keyword_is_named(given: dict[str, Any], message: str) -> None:
-    """Broken if a typo is passed over, or the message does not say what is wrong."""
+    """Broken if a misspelt keyword is ignored, or if the message does not say what is wrong."""
     with pytest.raises(TypeError) as refused:
         arguments(given)
     assert message in str(refused.value)

@@ -1,4 +1,4 @@
-"""Scenarios of notebooks: the cells that a class needs, and no others."""
+"""Scenarios in notebooks: the cells that a class needs, and no others."""
 
 from __future__ import annotations
 
@@ -52,14 +52,15 @@ def path(name):
 
 
 def cell(text: str, names: dict[str, Any]) -> None:
-    """Execute a cell as a kernel does: linecache alone has its source, under a name of its text."""
+    """Execute a cell as a kernel does: only linecache has its source, under a name made from its
+    text."""
     name = f"<pyapi-cell-{sha256(text.encode()).hexdigest()[:8]}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     exec(compile(text, name, "exec"), names)  # noqa: S102  (a cell of this test)
 
 
 def text_of(name: str, *cells: str) -> str:
-    """The statements that a name needs, of cells of which nothing was executed."""
+    """The statements that a name needs, from cells that were not executed."""
     return gathered(name, {str(number): text for number, text in enumerate(cells)}, {})
 
 
@@ -86,7 +87,7 @@ def test_the_last_definition_of_a_name_counts() -> None:
 def test_a_class_of_a_session_gets_a_file_for_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a scenario of a notebook has no file, or the file stays."""
+    """Broken if a scenario in a notebook has no file, or if the file is left behind."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "session"}
     cell("from loadpilot import scenario, task", names)
@@ -120,8 +121,8 @@ class Edited:
 def test_a_cell_that_was_edited_back_counts_as_it_is_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a function, a constant or a class runs as it was before its last edit: the name of
-    a cell with a text of before keeps its place among the cells."""
+    """Broken if a function, a constant or a class runs as it was before its last edit. A cell that
+    returns to an earlier text has its earlier name, and so its earlier place."""
     monkeypatch.chdir(tmp_path)
     session = ModuleType("edited")
     monkeypatch.setitem(sys.modules, "edited", session)
@@ -142,7 +143,7 @@ def test_a_cell_that_was_edited_back_counts_as_it_is_now(
 def test_runs_of_one_text_share_its_file_until_the_last_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a run deletes the file of another one, or the file stays after both."""
+    """Broken if a run deletes the file of another one, or if the file is left behind after both."""
     monkeypatch.chdir(tmp_path)
     with written("one = 1\n") as first:
         with written("one = 1\n") as second, written("two = 2\n"):
@@ -168,7 +169,7 @@ class Unmarked:
 
 
 def test_a_class_that_no_file_has_is_refused() -> None:
-    """Broken if agents look in vain for a scenario, or the message names no way out."""
+    """Broken if agents look for a scenario in vain, or if the message names no solution."""
 
     @loadpilot.scenario()
     class Local:

@@ -1,4 +1,4 @@
-"""`loadpilot.open`: its errors are those of Python that it documents."""
+"""`loadpilot.open`: its errors are the exceptions that it documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def test_what_cannot_be_opened_raises_a_builtin_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a program that catches what is documented ends with another exception."""
+    """Broken if a program that catches the documented exceptions ends with another one."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(LookupError):
         loadpilot.open("last")

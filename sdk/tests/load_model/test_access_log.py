@@ -1,4 +1,5 @@
-"""Access logs: each line is a request, none of HTTP, or an error that names its place."""
+"""Access logs: each line is a request, a line that is not HTTP, or an error that names its place.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def visits(path: Path, *lines: str) -> tuple[list[Visit], int]:
 
 
 def test_both_formats_are_read(tmp_path: Path) -> None:
-    """Broken if a field of a line is taken for another one."""
+    """Broken if a field of a line is read as another one."""
     found, malformed = visits(tmp_path / "a.log", COMMON, "", COMBINED)
     second = int(datetime(2026, 11, 26, 9, 0, 1, tzinfo=timezone.utc).timestamp())  # noqa: UP017
     assert [one.client for one in found] == ["10.0.0.1 ann ", '10.0.0.1 ann Mozilla \\"5\\"']
@@ -42,7 +43,7 @@ def test_both_formats_are_read(tmp_path: Path) -> None:
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_a_time_is_that_of_the_calendar(tmp_path: Path, at: datetime, offset_min: int) -> None:
-    """Broken if a time with an offset is another instant than that of the calendar. 1 s."""
+    """Broken if a time with an offset is another instant than Python's calendar computes. 1 s."""
     at = at.replace(tzinfo=timezone(timedelta(minutes=offset_min)))
     line = COMMON.replace("26/Nov/2026:10:00:01 +0100", at.strftime("%d/%b/%Y:%H:%M:%S %z"))
     [found], _ = visits(tmp_path / "a.log", line)
@@ -50,7 +51,7 @@ def test_a_time_is_that_of_the_calendar(tmp_path: Path, at: datetime, offset_min
 
 
 def test_what_is_no_http_is_counted(tmp_path: Path) -> None:
-    """Broken if the bytes of a port scanner end the command, or are a request."""
+    """Broken if the bytes of a port scanner end the command, or count as a request."""
     noise = COMMON.replace("GET /a?b=c HTTP/1.1", r"\x16\x03\x01")
     proxied = COMMON.replace("/a?b=c", "http://elsewhere/")
     assert visits(tmp_path / "a.log", noise, proxied) == ([], 2)
@@ -69,7 +70,7 @@ WRONG = {
 
 @pytest.mark.parametrize("line", WRONG, ids=range(len(WRONG)))
 def test_a_wrong_line_is_named(tmp_path: Path, line: str) -> None:
-    """Broken if a line of another format is skipped, or its place is not said."""
+    """Broken if a line of another format is skipped, or if the error does not name its place."""
     with pytest.raises(Refused) as refused:
         visits(tmp_path / "a.log", COMMON, line)
     assert WRONG[line] in str(refused.value)

@@ -1,4 +1,4 @@
-"""Load models: mistakes are named by their place, and the scenario is what the model says."""
+"""Load models: mistakes are named by their place, and the scenario follows the model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WRONG = {
 
 @pytest.mark.parametrize("text", WRONG, ids=range(len(WRONG)))
 def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str) -> None:
-    """Broken if a mistake in a model passes, or its place or rule is not said."""
+    """Broken if a mistake in a model is accepted, or if the error lacks its place or rule."""
     file = tmp_path / "m.toml"
     file.write_text(text)
     with pytest.raises(Refused) as refused:
@@ -94,7 +94,7 @@ def test_a_model_is_a_compiled_scenario(tmp_path: Path) -> None:
 
 
 def lines() -> Iterator[str]:
-    """Two clients, a product each two seconds, and what a model leaves out."""
+    """Two clients, a product every two seconds, and lines that a model leaves out."""
     for second in range(0, 40, 2):
         at = f"26/Nov/2026:10:00:{second:02} +0000"
         for client in ("10.0.0.1", "10.0.0.2"):
@@ -107,7 +107,7 @@ def lines() -> Iterator[str]:
 
 
 def test_a_derived_model_compiles(tmp_path: Path) -> None:
-    """Broken if a derived model is not one that the command runs, or hides what it left out."""
+    """Broken if the command cannot run a derived model, or if the model hides what it left out."""
     log = tmp_path / "access.log"
     log.write_text("\n".join(lines()))
     found = derive(log, 1_800, with_assets=False)
@@ -125,7 +125,7 @@ def test_a_derived_model_compiles(tmp_path: Path) -> None:
 
 
 def session_lines(random: Random) -> Iterator[tuple[int, str]]:
-    """300 clients, each with one session, whose last request is as late as was drawn."""
+    """300 clients, each with one session, whose last request comes after a random time."""
     for client in range(300):
         begin = random.randrange(30_000)
         length = random.lognormvariate(log(720), log(2_700 / 720) / P99)
@@ -137,7 +137,8 @@ def session_lines(random: Random) -> Iterator[tuple[int, str]]:
 
 
 def test_a_derived_model_has_the_sessions_of_the_log(tmp_path: Path) -> None:
-    """Broken if the lengths of sessions are lost, or those of another distribution are written."""
+    """Broken if the lengths of sessions are lost, or if lengths of another distribution are
+    written."""
     log_file = tmp_path / "access.log"
     drawn = sorted(session_lines(Random(5)))  # noqa: S311
     log_file.write_text("\n".join(line for _, line in drawn))
@@ -155,7 +156,7 @@ def test_a_derived_model_has_the_sessions_of_the_log(tmp_path: Path) -> None:
 
 
 def test_sessions_longer_than_a_day_are_left_out(tmp_path: Path) -> None:
-    """Broken if a derived model is refused because of a client that never went."""
+    """Broken if a derived model is refused because of a client that never left."""
     log_file = tmp_path / "access.log"
     days = range(20, 27)
     requests = [f'10.0.0.1 - - [{d}/Nov/2026:10:00:00 +0000] "GET /p HTTP/1.1" 200 5' for d in days]
@@ -166,7 +167,7 @@ def test_sessions_longer_than_a_day_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_log_without_think_times_is_refused(tmp_path: Path) -> None:
-    """Broken if users without a pause are derived from requests of strangers."""
+    """Broken if clients with a single request each lead to a model of users without think time."""
     log = tmp_path / "access.log"
     log.write_text("\n".join(line for line in lines() if "products/2 " in line))
     with pytest.raises(Refused, match="2 requests of 2 clients, and no client with two"):

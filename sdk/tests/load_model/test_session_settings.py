@@ -1,4 +1,5 @@
-"""Lengths of sessions: what a scenario or flag says is in the plan, and mistakes have a place."""
+"""Lengths of sessions: the plan contains what a scenario or flag says, and mistakes have a place.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ FLAGS = {
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_a_length_is_in_the_plan(length: str, compile_text: Compile) -> None:
-    """Broken if sessions are lost on the way, or older agents get such a plan."""
+    """Broken if sessions are lost on the way, or if older agents get such a plan."""
     plan = compile_text(SCENE.format(said=f"users=5, session={length}")).plan
     assert plan["session"] == LENGTHS[length]
     assert plan["schema"] == "loadpilot.plan/2"
@@ -45,7 +46,8 @@ def test_a_length_is_in_the_plan(length: str, compile_text: Compile) -> None:
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_a_flag_replaces_the_length(flag: str, compile_text: Compile) -> None:
-    """Broken if --session reads another length than the scenario would, or adds to it."""
+    """Broken if --session means another length than the same setting of the scenario, or adds to
+    it."""
     scene = SCENE.format(said="users=5, session='3m'")
     plan = compile_text(scene, Overrides(session=flag)).plan
     assert plan["session"] == LENGTHS[FLAGS[flag]]
@@ -68,7 +70,7 @@ WRONG = {
 
 @pytest.mark.parametrize("said", WRONG)
 def test_a_wrong_length_is_named_with_its_line(said: str, refuse_text: Refuse) -> None:
-    """Broken if sessions that nobody can play pass, or the rule is not said."""
+    """Broken if impossible sessions are accepted, or if the error does not name the rule."""
     (problem,) = refuse_text(SCENE.format(said=said))
     assert "scene.py:3: session" in str(problem)
     assert WRONG[said] in str(problem)
@@ -86,7 +88,7 @@ WRONG_FLAGS = {
 
 @pytest.mark.parametrize("flags", WRONG_FLAGS)
 def test_a_wrong_length_is_named_with_its_flag(flags: Overrides, refuse_text: Refuse) -> None:
-    """Broken if a mistake in --session is blamed on the file."""
+    """Broken if a mistake in --session is reported for the file."""
     (problem,) = refuse_text(SCENE.format(said=""), flags)
     assert str(problem).startswith("--session")
     assert WRONG_FLAGS[flags] in str(problem)

@@ -1,4 +1,4 @@
-"""Sessions, think times and routes of a log, against other ways to compute them."""
+"""Sessions, think times and routes of a log, compared with other ways to compute them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IDLE_S = 60
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 2_000)), min_size=1))
 def test_sessions_are_those_of_a_sorted_list(requests: list[tuple[str, int]]) -> None:
-    """Broken if a session is lost, or a silence is counted as a think time."""
+    """Broken if a session is lost, or if the gap between sessions counts as a think time."""
     requests.sort(key=lambda one: one[1])
     found = Sessions(IDLE_S)
     for client, second in requests:
@@ -80,7 +80,7 @@ def test_routes_are_bounded() -> None:
 
 
 def test_the_sample_keeps_what_is_frequent() -> None:
-    """Broken if a path that half of all ask for is a hundredth of the sample."""
+    """Broken if a path in half of all requests is a hundredth of the sample."""
     routes = Routes(Random(1))  # noqa: S311
     for number in range(20_000):
         routes.add("GET", f"/items/{7 if number % 2 else number}")
@@ -89,7 +89,7 @@ def test_the_sample_keeps_what_is_frequent() -> None:
 
 
 def test_secrets_of_a_query_are_left_out() -> None:
-    """Broken if a token of a log stands in a model."""
+    """Broken if a model contains a token of a log."""
     routes = Routes(Random(1))  # noqa: S311
     routes.add("GET", "/a?q=1&access_token=t-1&page=2")
     routes.add("GET", "/a?token=t-1")

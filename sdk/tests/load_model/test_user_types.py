@@ -1,4 +1,4 @@
-"""Scenarios that run together: which, with which shares, and what is refused before a run."""
+"""Scenarios that run together: which ones, with which shares, and what is refused before a run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Files:
     """Writes scenario files and compiles their scenarios together, as the command does."""
 
     def __init__(self, folder: Path) -> None:
-        """Write below a folder."""
+        """Write text to a file in a folder of this test."""
         self.folder = folder
 
     def compile(self, *texts: str, overrides: Overrides | None = None, **shares: str) -> Compiled:
@@ -68,7 +68,7 @@ class Files:
         return compile_together(chosen(files, None, shares), TARGET, overrides)
 
     def refuse(self, *texts: str, overrides: Overrides | None = None, **shares: str) -> str:
-        """Compile what has to be refused; returns all problems."""
+        """Compile files that must be refused; returns all problems."""
         with pytest.raises(Refused) as refused:
             self.compile(*texts, overrides=overrides, **shares)
         return "\n".join(map(str, refused.value.problems))
@@ -101,7 +101,7 @@ def test_scenarios_of_a_file_become_types(files: Files) -> None:
 
 
 def test_several_files_and_flags_say_the_same(files: Files) -> None:
-    """Broken if a mix depends on how its scenarios are spread over files, or a flag is lost."""
+    """Broken if a mix depends on how its scenarios are spread over files, or if a flag is lost."""
     apart = files.compile(
         BROWSE.format(browse="rps=20"), BUY.format(buy="share=7"), Browse="70", Buy="30"
     )
@@ -109,7 +109,8 @@ def test_several_files_and_flags_say_the_same(files: Files) -> None:
 
 
 def test_each_type_has_its_think_time_and_its_gates(files: Files) -> None:
-    """Broken if users of one type think as another, or a gate is on all types."""
+    """Broken if users of one type have think times of another, or if a gate of one type is judged
+    for all."""
     text = mix(
         "share=1, users=10, wait=exponential(median='2s'), thresholds={'p95_ms': 5, "
         "'view:p99_ms': 9}",
@@ -135,7 +136,7 @@ def test_each_type_has_its_think_time_and_its_gates(files: Files) -> None:
 
 
 def test_a_share_of_zero_leaves_a_scenario_out(files: Files) -> None:
-    """Broken if a scenario that was left out runs, or one is left out without a word."""
+    """Broken if a scenario that was left out runs, or if one is left out without a message."""
     text = mix() + CHECKED.format(checked="share=0")
     assert [one["name"] for one in files.compile(text).plan["types"]] == ["Browse", "Buy"]
     loaded = load(files.folder / "scene_0.py", ParameterSource({}))
@@ -193,21 +194,22 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_what_cannot_run_together_is_refused_by_name(files: Files, what: str) -> None:
-    """Broken if a mix that nobody meant starts, or the message does not name what is wrong."""
+    """Broken if a mix starts that the user did not mean, or if the message does not name what is
+    wrong."""
     text, shares, message = WRONG[what]
     text = text.replace("@setup", "@__import__('loadpilot').setup")
     assert message in files.refuse(text, **shares)
 
 
 def test_a_flag_settles_different_loads(files: Files) -> None:
-    """Broken if scenarios with loads of their own can never run together."""
+    """Broken if scenarios with their own loads can never run together."""
     text = mix("share=1, rps=5", "share=1, rps=6")
     plan = files.compile(text, overrides=Overrides(rps="7")).plan
     assert plan["profile"]["pieces"][-1]["to"] == 7_000_000
 
 
 def test_files_of_one_name_and_scenarios_of_one_name_are_refused(files: Files) -> None:
-    """Broken if one of two scenarios is taken for the other."""
+    """Broken if one of two scenarios is mistaken for the other."""
     twice = files.refuse(BUY.format(buy="share=1"), BUY.format(buy="share=2"))
     assert "scenario Buy has the name of that of" in twice
     assert "set @scenario(share=…), or the flag, of Browse, Buy" in files.refuse(

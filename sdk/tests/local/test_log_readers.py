@@ -1,4 +1,4 @@
-"""The logs of this machine, opened for reading beside stacks that come and go."""
+"""The logs of this machine, read while stacks start and end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Stand:
-    """A stack for reading: its own, or that of another command."""
+    """A stack for reading: this command's own, or that of another command."""
 
     def __init__(self, log_dir: Path, *, has_other_owner: bool) -> None:
         self.log_dir = log_dir
@@ -33,7 +33,7 @@ class Stand:
 
 @pytest.fixture
 def stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Stand]:
-    """The stacks that are found: two of other commands, then an own one."""
+    """The stacks that a reader finds: two of other commands, then one of its own."""
     stacks = [Stand(tmp_path, has_other_owner=other) for other in (True, True, False)]
     left = iter(stacks)
     monkeypatch.setattr(LocalStack, "for_reading", lambda _log_dir: next(left))
@@ -44,7 +44,7 @@ def stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Stand]:
 def test_a_stack_that_ends_meanwhile_is_replaced(
     stacks: list[Stand], tmp_path: Path, fault: Exception
 ) -> None:
-    """Broken if a command fails since another command of the log ends in that moment."""
+    """Broken if a command fails because another command of the same log ends at that moment."""
 
     def join(stack: LocalStack, address: Address) -> str:
         if stack.has_other_owner:
@@ -57,7 +57,7 @@ def test_a_stack_that_ends_meanwhile_is_replaced(
 
 
 def test_a_fault_of_the_own_stack_is_raised_at_once(stacks: list[Stand], tmp_path: Path) -> None:
-    """Broken if a command tries for 30 s what cannot work."""
+    """Broken if a command tries for 30 s what cannot succeed."""
     stacks[0].has_other_owner = False
 
     def join(_stack: LocalStack, _address: Address) -> None:
@@ -69,7 +69,8 @@ def test_a_fault_of_the_own_stack_is_raised_at_once(stacks: list[Stand], tmp_pat
 
 
 def test_readers_keep_a_server_until_they_have_read(tmp_path: Path) -> None:
-    """Broken if a server ends while another command reads, or a reader joins one that ends."""
+    """Broken if a server ends while another command reads, or if a reader joins a server that is
+    ending."""
     with ReadersLock(tmp_path) as owner:
         with ReadersLock(tmp_path) as first:
             first.share()

@@ -1,4 +1,4 @@
-"""Which nats-server a local stack would run, and which it must not."""
+"""Which nats-server a local stack runs, and which it must not run."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from loadpilot.local.nats_server import NatsServerRefusal, Source, find_nats_ser
 
 
 def fake(folder: Path, version: str) -> Path:
-    """A program that answers --version as nats-server does, and counts how often it was asked."""
+    """A program that answers --version as nats-server does, and counts how often it was started."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "nats-server"
     path.write_text(f'#!/bin/sh\necho >>"$0.asked"\necho "nats-server: v{version}"\n')
@@ -21,7 +21,7 @@ def fake(folder: Path, version: str) -> Path:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> dict[str, str]:
-    """An environment in which nothing is known yet."""
+    """An environment in which nothing is cached."""
     return {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": ""}
 
 

@@ -1,4 +1,4 @@
-"""The client of the supervisor, against a stand-in that speaks the supervisor's language."""
+"""The client of the supervisor, against a stand-in that speaks the supervisor's protocol."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
 def test_a_stack_is_ready_with_the_address_of_its_file(
     stand_in: Callable[[str], LocalStack], tmp_path: Path
 ) -> None:
-    """Broken if the token is looked for anywhere but in the private file."""
+    """Broken if the token is read from anywhere but the private file."""
     stack = stand_in("ready()\nassert sys.stdin.readline() == 'stop\\n'\n")
     address = stack.ready(never)
     assert address is not None
@@ -64,7 +64,7 @@ def test_a_stack_is_ready_with_the_address_of_its_file(
 def test_a_busy_folder_gives_the_address_of_the_other_stack(
     stand_in: Callable[[str], LocalStack],
 ) -> None:
-    """Broken if a log that a running command uses cannot be read beside it."""
+    """Broken if a log that a running command uses cannot be read at the same time."""
     stack = stand_in("say('busy', stack_file=FILE)\n")
     address = stack.ready(never)
     assert address is not None
@@ -84,7 +84,7 @@ FAILURES = {
 def test_a_stack_that_does_not_start_says_why(
     program: str, stand_in: Callable[[str], LocalStack]
 ) -> None:
-    """Broken if the reason of a failed start is swallowed, or waited for in vain."""
+    """Broken if the reason of a failed start is lost, or if the command waits for it in vain."""
     stack = stand_in(program)
     with pytest.raises(StackFault, match=FAILURES[program]):
         stack.ready(never)
@@ -94,7 +94,7 @@ def test_a_stack_that_does_not_start_says_why(
 def test_a_restart_is_relayed_and_a_death_is_a_fault(
     stand_in: Callable[[str], LocalStack], tmp_path: Path
 ) -> None:
-    """Broken if a run goes on in front of a stack that is gone."""
+    """Broken if a run continues without its stack."""
     stack = stand_in(
         "say('restarted', child='agent-1', pid=5, because='killed')\nready()\n"
         "say('restarted', child='coordinator', pid=6, because='killed')\n"
@@ -114,7 +114,7 @@ def test_a_restart_is_relayed_and_a_death_is_a_fault(
 def test_a_part_that_cannot_start_says_its_cause_once(
     stand_in: Callable[[str], LocalStack],
 ) -> None:
-    """Broken if six attempts bury the cause, or a part that was killed twice is shown once."""
+    """Broken if six attempts hide the cause, or if a part that was killed twice is shown once."""
     error = "ImportError: no module named 'gone'"
     output = "\\n".join(["Traceback", error] * 6)
     stack = stand_in(
@@ -156,14 +156,14 @@ def test_a_stack_that_does_not_stop_is_killed(
 
 
 def test_only_events_of_the_supervisor_are_events() -> None:
-    """Broken if a stray line is taken for an event, or ends the listening."""
+    """Broken if an unexpected line is taken for an event, or ends the reading."""
     assert parse(b'{"event": "failed", "reason": "x"}') == Event(EventKind.FAILED, {"reason": "x"})
     for line in (b"", b"x", b"[]", b"5", b"{}", b'{"event": 5}', b'{"event": "odd"}', b"\xff"):
         assert parse(line) is None
 
 
 def test_a_missing_or_broken_stack_file_is_a_fault(tmp_path: Path) -> None:
-    """Broken if a torn file ends in a traceback."""
+    """Broken if an incomplete file ends in a traceback."""
     path = tmp_path / "stack.json"
     for text in ("", "{", "[]", "{}", '{"url": "x"}'):
         path.write_text(text, encoding="utf-8")
@@ -172,7 +172,7 @@ def test_a_missing_or_broken_stack_file_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_logs_are_listed_by_number(tmp_path: Path) -> None:
-    """Broken if log-10 comes before log-2, or a stray folder is taken for a log."""
+    """Broken if log-10 comes before log-2, or if an unrelated folder is taken for a log."""
     for name in ("log-10", "log-2", "log-x", "other", "log-1"):
         (tmp_path / name).mkdir()
     assert [path.name for path in log_dirs(tmp_path)] == ["log-1", "log-2", "log-10"]

@@ -1,4 +1,4 @@
-"""Configuration as files and variables: what is refused, and how sources go together."""
+"""Configuration by files and variables: what is refused, and how sources are combined."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 def test_a_mistake_names_file_key_and_rule(
     file: str, says: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a mistake in a file is skipped, or blamed on a flag that was not typed."""
+    """Broken if a mistake in a file is skipped, or reported for a flag that was not typed."""
     write(folder, file)
     text = refused(capsys, "run", "shop.py", "--dry-run")
     assert says in text
@@ -84,7 +84,7 @@ def test_a_mistake_names_file_key_and_rule(
 
 
 def test_the_documented_files_are_accepted(folder: Path) -> None:
-    """Broken if what people copy from the documentation is refused."""
+    """Broken if an example of the documentation is refused."""
     text = (ROOT / "docs/howto/run/configure-runs.md").read_text(encoding="utf-8")
     project, profiles = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     write(folder, project)
@@ -112,7 +112,7 @@ def test_a_profile_that_does_not_exist_is_refused(
 def test_a_table_in_pyproject_is_the_project_s_configuration(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a project needs a file more, or one of two files is silently left out."""
+    """Broken if a project needs a further file, or if one of two files is silently ignored."""
     table = "[project]\nname = 'x'\n[tool.loadpilot]\nrps = 7\n[tool.loadpilot.profiles.a]\nrps = 9"
     write(folder, table, "pyproject.toml")
     assert flags_of("shop.py").rps == "7"
@@ -129,7 +129,8 @@ def test_a_table_in_pyproject_is_the_project_s_configuration(
 def test_another_kind_of_load_replaces_that_of_a_lower_source(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a flag contradicts a file, and the user has to edit the file for one run."""
+    """Broken if a flag that contradicts a file is refused: the user would have to edit the file for
+    one run."""
     write(folder, "rps = 5\nmode = 'step'\nramp_up = '1s'\n[profiles.loop]\nusers = 3\nwait = 1")
     loop = flags_of("shop.py", "--profile", "loop")
     assert (loop.users, loop.wait, loop.rps, loop.mode, loop.ramp_up) == ("3", "1", *[None] * 3)
@@ -162,7 +163,7 @@ def test_another_kind_of_load_replaces_that_of_a_lower_source(
 def test_a_switch_that_a_file_turns_on_can_be_turned_off(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if one run cannot do without what the project's file says."""
+    """Broken if a setting of the project's file cannot be switched off for one run."""
     write(folder, "strict = true")
     assert flags_of("shop.py").strict is True
     assert flags_of("shop.py", "--strict=false").strict is False
@@ -212,7 +213,7 @@ def test_two_gates_of_one_key_in_one_source_are_refused(
 def test_the_environment_goes_before_parameters_and_credentials_of_a_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a file's value is used where the machine has its own."""
+    """Broken if a file's value is used although the machine's environment sets one."""
     write(folder, "nats_url = 'tls://a'\ncreds = 'a.creds'\n[env]\nBASE = '/file'\nMORE = 1")
     assert flags_of("shop.py").env == ("BASE=/file", "MORE=1")
     assert flags_of("shop.py").fleet.server.creds == "a.creds"
@@ -224,7 +225,8 @@ def test_the_environment_goes_before_parameters_and_credentials_of_a_file(
 
 
 def test_other_commands_take_the_fleet_and_nothing_else(folder: Path) -> None:
-    """Broken if a run goes to a fleet and `watch` looks here, or a report is written twice."""
+    """Broken if a run goes to a fleet and `watch` reads the local log, or if a report is written
+    twice."""
     write(folder, "nats_url = 'tls://a'\nstrict = true\nresults_json = 'r.json'\nverbose = true")
     _, bound, _ = app.parse_args(["watch", "last"])
     assert bound.arguments["server"].nats_url == "tls://a"
@@ -276,7 +278,7 @@ def test_headers_in_the_environment_are_lines(
 def test_a_misspelt_variable_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a typo in `.env` runs another load than its author wrote."""
+    """Broken if a typing error in `.env` runs another load than its author meant."""
     monkeypatch.setenv("LOADPILOT_DURATON", "9s")
     assert main(["run", "shop.py", "--dry-run"]) == 0
     hint = "is not an option; did you mean LOADPILOT_DURATION?"

@@ -1,4 +1,4 @@
-"""Every declared flag of `loadpilot run` in every source: which one counts."""
+"""Every declared flag of `loadpilot run` in every source, and which source wins."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NO_VARIABLE = {"env"}
 
 @dataclasses.dataclass(frozen=True)
 class Declared:
-    """A flag as the dataclasses declare it, read without the product."""
+    """A flag as the dataclasses declare it, read without the product's code."""
 
     key: str
     path: tuple[str, ...]
@@ -124,7 +124,7 @@ def parsed(folder: Path, monkeypatch: pytest.MonkeyPatch, sources: range) -> Run
 
 
 def test_the_walk_finds_the_flags() -> None:
-    """Broken if the table below is empty or lost a group of flags."""
+    """Broken if the table below is empty or lacks a group of flags."""
     assert {one.key for one in FLAGS} > {"rps", "max", "connections", "nats_url", "listen", "tag"}
     assert len(FLAGS) > 60
 
@@ -152,7 +152,8 @@ def test_the_first_source_that_sets_a_flag_counts(
 def test_one_source_is_enough_and_is_named(
     source: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a source counts only beside others, or a message names another place."""
+    """Broken if a source has an effect only together with others, or if a message names another
+    place."""
     flags = parsed(tmp_path, monkeypatch, range(source, source + 1))
     named = {
         "environment": "LOADPILOT_{upper}",
@@ -179,8 +180,8 @@ def test_flags_of_other_commands_are_assembled_only_for_a_configuration(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if each start of a command takes the time of four, though nothing is configured that
-    is not its own; or if a file that has an option of another command is refused."""
+    """Broken if a command takes four times as long to start although nothing is configured but its
+    own settings, or if a file with an option of another command is refused."""
     monkeypatch.chdir(tmp_path)
     for name in list(os.environ):
         if name.startswith("LOADPILOT_"):

@@ -1,4 +1,4 @@
-"""Completion in a real bash: what a press of the tabulator offers."""
+"""Completion in a real bash: the suggestions after a press of the Tab key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the machine and of a fleet: what they call wrong, and that they never hang."""
+"""Checks of the machine and of a fleet: which problems they find, and that they never hang."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def silent_server() -> Iterator[str]:
-    """The address of a server that accepts connections and says nothing."""
+    """The address of a server that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"nats://bob:hunter2@127.0.0.1:{listener.getsockname()[1]}"
 
@@ -57,7 +57,7 @@ def test_a_dead_address_is_named_and_nothing_after_it_is_tried() -> None:
 def test_a_disk_is_judged_by_what_a_log_needs(
     free: int, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a disk on which no run can start passes."""
+    """Broken if a disk passes on which no run can start."""
     usage = type("Usage", (), {"free": free * MIB})
     monkeypatch.setattr(limits.shutil, "disk_usage", lambda _: usage)
     assert limits._disk(tmp_path).state is state
@@ -70,7 +70,7 @@ def test_a_disk_is_judged_by_what_a_log_needs(
 def test_the_memory_of_a_container_counts(
     most: str, used: str, wanted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a container's limit is overlooked, or a missing limit is read as one."""
+    """Broken if a container's limit is overlooked, or if an absent limit is read as one."""
     texts = {"meminfo": "MemTotal: 9 kB\nMemAvailable: 2097152 kB\n", "max": most, "now": used}
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="ascii")
@@ -82,7 +82,7 @@ def test_the_memory_of_a_container_counts(
 def test_versions_and_servers_that_do_not_match_are_problems(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Broken if half an upgrade passes, or a server that no stack may run."""
+    """Broken if half an upgrade passes, or a server of a version that no stack may run."""
     monkeypatch.setattr(_native, "VERSION", "9.9.9")
     first, *_ = installation.versions()
     assert first.state is State.PROBLEM
@@ -94,7 +94,7 @@ def test_versions_and_servers_that_do_not_match_are_problems(
 
 
 def test_certificates_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Broken if a machine that trusts nobody passes."""
+    """Broken if a machine without trusted certificates passes."""
     file = tmp_path / "roots.pem"
     file.write_text("-----BEGIN CERTIFICATE-----\n" * 3, encoding="ascii")
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
@@ -123,7 +123,7 @@ def test_the_exit_code_is_that_of_the_worst(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Broken if a script goes on with a machine on which nothing works."""
+    """Broken if a script continues on a machine on which nothing works."""
     monkeypatch.setattr(doctor, "checks", lambda _: iter(found))
     assert main(["doctor"]) == code
     out, err = capsys.readouterr()
@@ -135,6 +135,6 @@ def test_the_exit_code_is_that_of_the_worst(
 
 
 def test_a_wrong_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Broken if a mistake in the address is reported as a dead fleet."""
+    """Broken if a mistake in the address is reported as an unreachable fleet."""
     assert main(["doctor", "--nats-url", "http://host"]) == 2
     assert "--nats-url: must be nats://host:port" in capsys.readouterr().err

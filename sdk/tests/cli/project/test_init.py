@@ -1,4 +1,4 @@
-"""The first files of a project: nothing that is there is lost, and git sees the right ones."""
+"""The first files of a project: no existing file is lost, and git sees the right ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def ignored(folder: Path, *names: str) -> set[str]:
 def test_files_that_are_there_stay_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a user's file is overwritten, or what was left is not said."""
+    """Broken if a user's file is overwritten, or if the command does not say which files it left.
+    """
     folder = tmp_path / "new/shop"
     assert main(["init", str(folder)]) == 0
     first = files(folder)
@@ -68,7 +69,7 @@ def test_files_that_are_there_stay_as_they_are(
 def test_git_ignores_logs_and_can_be_told_to_keep_the_baseline(
     before: bytes, tmp_path: Path
 ) -> None:
-    """Broken if gigabytes of logs are committed, or a baseline cannot be."""
+    """Broken if gigabytes of logs are committed, or if a baseline cannot be committed."""
     subprocess.run([GIT, "init", "-q", str(tmp_path)], check=True)
     (tmp_path / ".gitignore").write_bytes(before)
     for _ in range(2):
@@ -91,7 +92,7 @@ def test_git_ignores_logs_and_can_be_told_to_keep_the_baseline(
 def test_what_cannot_be_created_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a half-made project is called done."""
+    """Broken if an incomplete project is reported as done."""
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert main(["init", str(tmp_path / "file")]) == 2
     assert "DIR: must be a directory" in capsys.readouterr().err
@@ -103,7 +104,7 @@ def test_what_cannot_be_created_is_an_error(
 def test_the_printed_files_are_a_project_that_compiles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if the starter, or a profile of its configuration, is refused."""
+    """Broken if the starter scenario, or a profile of its configuration, is refused."""
     monkeypatch.chdir(tmp_path)
     assert main(["init"]) == 0
     assert "  cd " not in capsys.readouterr().out

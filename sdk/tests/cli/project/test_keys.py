@@ -1,4 +1,4 @@
-"""The file of keys: several writers at once, its owner, and what its commands say."""
+"""The file of keys: several writers at once, its owner, and the messages of its commands."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give file
 
 
 def at_once(file: Path, commands: Sequence[Sequence[str]]) -> list[str]:
-    """Runs `loadpilot keys` several times at once; returns what each printed. Meanwhile the file is
-    read again and again: a reader must never find it in part."""
+    """Runs `loadpilot keys` several times at once; returns the output of each. Meanwhile the file
+    is read again and again: a reader must never find a part of it."""
     begun = [
         subprocess.Popen(
             [str(COMMAND), "keys", *words, "--file", str(file)],
@@ -78,10 +78,8 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_only_one_writer_creates_the_file(tmp_path: Path) -> None:
-    """Broken if two that create the file at once both succeed: the first key would be lost.
-
-    Costs 3 s.
-    """
+    """Broken if two commands that create the file at once both succeed: the first key would be
+    lost. Costs 3 s."""
     file = tmp_path / "keys.json"
     begun = [
         subprocess.Popen(
@@ -137,9 +135,8 @@ def test_a_changed_file_stays_that_of_its_gateway(tmp_path: Path) -> None:
 def test_a_user_who_cannot_keep_the_owner_changes_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Broken if a caller who may write the folder takes the file from its gateway, or if the
-    refusal does not name the owner and what to do.
-    """
+    """Broken if a caller who may write to the folder takes the file from its gateway, or if the
+    refusal does not name the owner and what to do."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "keys.json")
         assert keys("init", file=file) == 0
@@ -148,7 +145,7 @@ def test_a_user_who_cannot_keep_the_owner_changes_nothing(
         file.parent.chmod(0o770)
         file.chmod(0o640)
         before = file.read_bytes()
-        # Python imports what it needs for this now: its folder may be closed to another user.
+        # Imports what this needs now, since its folder may be closed to another user.
         assert len(read_keys(file)) == 1
         for refused in (f"{file}.lock: must be writable", f"{file}: must keep its owner"):
             with as_member_of_its_group():
@@ -164,7 +161,8 @@ def test_a_user_who_cannot_keep_the_owner_changes_nothing(
 def test_a_key_that_is_revoked_again_says_since_when(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if the second of two who revoke a key reads that there is none of that name."""
+    """Broken if a user who revokes a key that is already revoked reads that there is none of that
+    name."""
     file = tmp_path / "keys.json"
     assert keys("init", file=file) == 0
     assert keys("revoke", "admin", file=file) == 0
@@ -181,7 +179,7 @@ def test_a_key_that_is_revoked_again_says_since_when(
 def test_a_folder_that_is_absent_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a typo in the path is answered with the name of a lock."""
+    """Broken if the error about a wrong path names a lock file."""
     folder = tmp_path / "absent"
     for words in (("init",), ("create", "--name", "ci", "--role", "viewer"), ("revoke", "ci")):
         assert keys(*words, file=folder / "keys.json") == 2

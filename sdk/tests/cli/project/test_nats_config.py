@@ -1,4 +1,5 @@
-"""``loadpilot admin nats-config``: files for their owners only, and no key lost by a repeat."""
+"""``loadpilot admin nats-config``: its files are for their owners only, and a repeat loses no key.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def config(out: Path, *flags: str, tenants: str = "shop,search") -> int:
 def test_each_user_has_a_folder_and_only_its_owner_reads_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], secret: str
 ) -> None:
-    """Broken if a user lacks its files, others may read them, or a secret is printed."""
+    """Broken if a user lacks its files, if others may read them, or if a secret is printed."""
     out = tmp_path / "nats"
     assert config(out, *flags) == 0
     folders = {f"fleet/{one}" for one in FLEET}

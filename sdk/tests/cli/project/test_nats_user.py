@@ -1,7 +1,5 @@
-"""``loadpilot admin nats-user`` and ``nats-revoke``: what is refused before anything is written.
-
-What a server makes of the files is in tests/deploy/roles.
-"""
+"""``loadpilot admin nats-user`` and ``nats-revoke``: what they refuse before they write anything.
+The test of their files with a server is in tests/deploy/roles."""
 
 from __future__ import annotations
 
@@ -49,7 +47,8 @@ def claims(text: str) -> dict[str, Any]:
 def test_no_seed_is_where_a_server_or_a_reader_sees_it(
     keys: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if the configuration holds a seed, one is printed, or others may read a file."""
+    """Broken if the configuration contains a seed, if a seed is printed, or if others may read a
+    file."""
     creds = keys.parent / "one.creds"
     assert admin("nats-user", "--keys", keys, *NEW, creds) == 0
     shown = "".join(capsys.readouterr()) + (keys / "operator.conf").read_text("utf-8")
@@ -67,7 +66,7 @@ def test_no_seed_is_where_a_server_or_a_reader_sees_it(
 
 
 def test_lifetimes_are_in_the_jwt(keys: Path, tmp_path: Path) -> None:
-    """Broken if --expires is not what the server reads, or a renewal keeps the old end."""
+    """Broken if the server reads another time than --expires, or if a renewal keeps the old end."""
     creds = tmp_path / "one.creds"
     assert admin("nats-user", "--keys", keys, *NEW, creds, "--expires", "90d") == 0
     found = claims(creds.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""What the programs say of their build."""
+"""The version output of the programs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def called(*words: str, **environ: str) -> str:
     ],
 )
 def test_every_program_names_the_commit_of_its_checkout(words: Sequence[str]) -> None:
-    """Broken if a user reports a bug in a build that nobody can find."""
+    """Broken if the output does not identify the build, which a bug report needs."""
     head = subprocess.check_output([GIT, "-C", str(ROOT), "rev-parse", "HEAD"], text=True)
     program = next((f"loadpilot-{word} " for word in words if word in {"agent", "coordinator"}), "")
     program = f"{words[0]} " if words[0] != "loadpilot" else program
@@ -52,7 +52,7 @@ def test_every_program_names_the_commit_of_its_checkout(words: Sequence[str]) ->
 
 
 def test_a_program_without_a_commit_says_so() -> None:
-    """Broken if a machine without git prints a wrong commit, none at all, or an error."""
+    """Broken if a machine without git prints a wrong commit, no commit, or an error."""
     for name in PROGRAMS:
         program = "" if name == "loadpilot" else f"{name} "
         expected = f"{program}{__version__} (commit unknown, {PROFILE})\n"
