@@ -1,5 +1,4 @@
-"""The Python of README and docs is what it says: each block is checked as a user's file would
-be."""
+"""The Python in README and docs: each block is checked like a user's file."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def test_what_a_document_says_of_compiling_is_true(tmp_path: Path) -> None:
 def test_the_file_of_another_tool_offers_the_load_of_the_scenario_beside_it(
     page: str, language: str, kind: str, tmp_path: Path
 ) -> None:
-    """Broken if a page shows two files as the same that offer another load."""
+    """Broken if a page presents two files as equal that offer different loads."""
     (block,) = [one for one in SCENARIOS if one.document.name == page]
     (foreign,) = re.findall(
         rf"^```{language}\n(.*?)^```", block.document.read_text("utf-8"), re.MULTILINE | re.DOTALL
@@ -76,12 +75,12 @@ def test_the_file_of_another_tool_offers_the_load_of_the_scenario_beside_it(
 
 @pytest.mark.parametrize("block", OTHERS, ids=lambda block: block.name)
 def test_other_python_in_a_document_is_python(block: Block) -> None:
-    """Broken if a block does not even parse."""
+    """Broken if a block is not valid Python."""
     assert ast.parse(block.text).body
 
 
 def test_the_pacer_that_is_described_keeps_its_promise() -> None:
-    """Broken if the first thing that a newcomer builds does not add up."""
+    """Broken if the pieces of the documented pacer do not add up to its duration."""
     (block,) = [block for block in OTHERS if block.document.name == "add-a-pacer.md"]
     names: dict[str, Any] = {**vars(profile), "pairwise": pairwise}
     exec(block.text, names)  # noqa: S102  (our own document)
@@ -91,7 +90,7 @@ def test_the_pacer_that_is_described_keeps_its_promise() -> None:
 
 
 def test_there_are_documents_with_python() -> None:
-    """Broken if blocks are no longer found, and the tests above look at nothing."""
+    """Broken if blocks are no longer found, so that the tests above check nothing."""
     found = {block.document.name for block in SCENARIOS}
     assert found >= {"README.md", "script-a-user.md", "feed-and-vary.md", "write-a-scenario.md"}
     assert len(SCENARIOS) >= 12

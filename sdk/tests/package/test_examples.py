@@ -23,5 +23,5 @@ def test_every_scenario_of_an_example_compiles(path: Path) -> None:
 
 
 def test_there_are_examples() -> None:
-    """Broken if the folder moved and the test above looks at nothing."""
+    """Broken if the folder moved, so that the test above checks nothing."""
     assert {path.name for path in EXAMPLES} >= {"demo.py", "shop.py"}

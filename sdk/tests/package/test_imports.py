@@ -1,4 +1,4 @@
-"""The package itself: what importing it costs, and that all of its words are there."""
+"""The package itself: the cost of its imports, and that all of its names exist."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def said(program: str, *arguments: str, folder: Path | None = None) -> str:
 
 
 def test_a_process_that_is_rust_imports_the_engine_alone() -> None:
-    """Broken if agents, coordinators and supervisors wait for the words of scenario files."""
+    """Broken if agents, coordinators and supervisors import the names of scenario files."""
     ours = "sorted(name for name in sys.modules if name.startswith('loadpilot'))"
     mine = said(f"import sys, loadpilot._entry; print({ours}, 'typing' in sys.modules)")
     assert mine == "['loadpilot', 'loadpilot._entry', 'loadpilot._native'] False"
@@ -52,12 +52,12 @@ def test_a_process_that_is_rust_imports_the_engine_alone() -> None:
     ],
 )
 def test_every_word_is_there_however_it_is_asked_for(program: str) -> None:
-    """Broken if a name that the documentation has is found by one way of importing only."""
+    """Broken if a documented name can be imported in one way only."""
     assert said(f"{program}; print(bool(words))") == "True"
 
 
 def test_a_word_is_the_same_each_time() -> None:
-    """Broken if two files get two things under one name, or a wrong name gets any."""
+    """Broken if one name gives two objects, or if a wrong name gives any."""
     assert said("import loadpilot, loadpilot.dsl as d; print(loadpilot.task is d.task)") == "True"
     assert said("import loadpilot; print(hasattr(loadpilot, 'tasks'))") == "False"
 
@@ -76,8 +76,8 @@ def test_a_word_is_the_same_each_time() -> None:
 def test_a_command_starts_without_large_libraries(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Broken if a command spends a tenth of a second of processor time on models of its reports, or
-    a quarter on a scenario browser that it does not show."""
+    """Broken if a command spends a tenth of a second of processor time on report models, or a
+    quarter on a scenario browser that it does not show."""
     unpack(STORED, tmp_path / ".loadpilot/log-1")
     *printed, is_imported = said(COMMAND, *arguments, folder=tmp_path).splitlines()
     assert printed

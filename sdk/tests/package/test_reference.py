@@ -1,4 +1,4 @@
-"""The generated pages of the reference say what the code says."""
+"""The generated pages of the reference agree with the code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loadpilot.cli.app import app
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_current(page: str) -> None:
-    """Broken if a flag, a setting or a field changed, and its page did not: ./dev gen."""
+    """Broken if a flag, a setting or a field changed without its page: run ./dev gen."""
     assert (ROOT / page).read_text(encoding="utf-8") == PAGES[page]()
 
 

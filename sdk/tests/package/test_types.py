@@ -1,4 +1,4 @@
-"""Types: what is right is clean under the strictest checkers, what is wrong is reported."""
+"""Types: valid code passes the strictest checkers, invalid code is reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(*argv: str) -> str:
 
 
 def by_mypy(files: list[Path], folder: Path) -> list[tuple[str, int, str]]:
-    """What mypy --strict reports: file, line, words."""
+    """The reports of mypy --strict: file, line, words."""
     (folder / "mypy.ini").write_text("[mypy]\nstrict = true\npretty = false\n")
     config = ("--config-file", str(folder / "mypy.ini"), "--cache-dir", str(folder / "cache"))
     said = run("mypy", *config, *map(str, files))
@@ -39,7 +39,7 @@ def by_mypy(files: list[Path], folder: Path) -> list[tuple[str, int, str]]:
 
 
 def by_pyright(files: list[Path], folder: Path) -> list[tuple[str, int, str]]:
-    """What pyright reports when it is strict: file, line, words."""
+    """The reports of pyright in strict mode: file, line, words."""
     settings = {"include": [str(os.path.relpath(file, folder)) for file in files]}
     settings |= {"typeCheckingMode": "strict"}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
@@ -71,14 +71,14 @@ def copied(tmp_path: Path) -> list[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_what_users_write_is_clean(checker: str, copied: list[Path], tmp_path: Path) -> None:
-    """Broken if a scenario that does the right thing cannot be typed."""
+    """Broken if a correct scenario cannot be typed."""
     assert len(copied) > 10
     assert CHECKERS[checker](copied, tmp_path) == []
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_wrong_use_is_reported_where_it_is(checker: str, tmp_path: Path) -> None:
-    """Broken if a mistake that could be seen while it is typed is found out in the run."""
+    """Broken if a mistake that an editor could show is found only in the run."""
     copy = tmp_path / WRONG.name
     lines = WRONG.read_text("utf-8").split("\n")
     copy.write_text("\n".join(lines), "utf-8")
@@ -90,7 +90,8 @@ def test_wrong_use_is_reported_where_it_is(checker: str, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_the_stub_says_what_the_native_module_has(tmp_path: Path) -> None:
-    """Broken if a name or an argument of Rust's is missing in the stub, or is not there at all."""
+    """Broken if the stub lacks a name or an argument of the native module, or has one that does not
+    exist."""
     (tmp_path / "allowed").write_text("\n".join(map(re.escape, STUB_ONLY)))
     allowed = ("--allowlist", str(tmp_path / "allowed"))
     said = run("mypy.stubtest", "loadpilot._native", "--ignore-disjoint-bases", *allowed)

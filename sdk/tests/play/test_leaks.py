@@ -1,6 +1,6 @@
-"""Users leave nothing behind: neither a reference for each of them, nor a crash when Python ends.
+"""Users leave nothing behind: no reference per user, and no crash when Python ends.
 
-Each test has an interpreter of its own, since it looks at all that there is.
+Each test has an interpreter of its own, since it counts all objects of the interpreter.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def grown(python: str, kind: str) -> None:
     users = USERS[kind] * (len(books) - half)
     for what, most in LIMITS.items():
         course = [book[what] for book in books]
-        # The least of each half: what is about to end (a thread, a connection) is no growth.
+        # The minimum of each half: what is about to end (a thread, a connection) is no growth.
         left = (min(course[-half:]) - min(course[:half])) / users
         assert left <= most, f"{left:.1f} {what} are left of each user: {books}"
 
@@ -59,8 +59,8 @@ def grown(python: str, kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TIMES)
 def test_users_leave_nothing_behind(kind: str) -> None:
-    """Broken if an agent grows with every user, task, failed check or request that it ends, or if
-    the native module forgets to let go of something that everybody has."""
+    """Broken if an agent's memory grows with every user, task, failed check or ended request, or if
+    the native module does not release a reference to a shared object."""
     grown(sys.executable, kind)
 
 
@@ -81,7 +81,8 @@ def debug_build() -> str | None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rehearsed", pytest.param("sent", marks=pytest.mark.long)])
 def test_users_break_no_rule_of_the_interpreter(kind: str) -> None:
-    """Broken if the native module gives back what it never took, or calls without the lock."""
+    """Broken if the native module releases a reference that it never took, or calls Python without
+    the lock."""
     python = debug_build()
     if python is None:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -93,6 +94,6 @@ def test_users_break_no_rule_of_the_interpreter(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["suspended", "sent"])
 def test_the_interpreter_may_end_under_its_users(kind: str) -> None:
-    """Broken if Python's end crashes or hangs where users stand still at a request."""
+    """Broken if the end of Python crashes or hangs while users are suspended in a request."""
     ran = run(sys.executable, "exits.py", kind)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "left\n", "")

@@ -1,4 +1,4 @@
-"""What an agent finds out about a scenario before it plays it, and about answers."""
+"""How an agent classifies a scenario before it plays it, and how it reads responses."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Ways(VUser):
 
 @pytest.mark.parametrize("bounds", [(-1,), (2, 1), (0, float("inf")), (float("nan"),)])
 def test_a_wait_of_no_time_is_refused(bounds: tuple[float, ...]) -> None:
-    """Broken if a wrong wait becomes none, or one without an end."""
+    """Broken if an invalid wait is taken for no wait, or for an endless one."""
     with pytest.raises(ValueError, match="seconds from 0 on"):
         Ways().wait(*bounds)
 
@@ -97,18 +97,19 @@ def test_a_wait_of_no_time_is_refused(bounds: tuple[float, ...]) -> None:
     ],
 )
 def test_what_a_coroutine_awaits_says_how_it_is_moved_on(name: str, way: ExecutionMode) -> None:
-    """Broken if a task that needs an event loop gets none, or one that does not pays for it."""
+    """Broken if a task that needs an event loop gets none, or if one that does not need it pays for
+    it."""
     assert execution_mode(Ways, getattr(Ways, name)) is way
 
 
 def test_a_coroutine_on_a_loop_has_to_await_its_client() -> None:
-    """Broken if a task whose client could only block the loop is found out under load."""
+    """Broken if a task whose client can only block the loop is detected only under load."""
     with pytest.raises(TypeError, match=r"mixes\(\) awaits .*: await client.get"):
         execution_mode(Ways, Ways.mixes)
 
 
 def test_events_are_read_as_browsers_read_them() -> None:
-    """Broken if an event is lost, joined wrongly, or made of what a stream broke off in."""
+    """Broken if an event is lost, joined wrongly, or made of the incomplete end of a stream."""
     stream = (
         "\ufeff: a comment\ndata: one\ndata:two\n\n"
         "event: end\nid: 7\ndata:  spaced\r\n\r\nretry: 5\n\ndata\n\ndata: broken off\n"
@@ -158,7 +159,8 @@ class S(VUser):
     ],
 )
 def test_asyncio_is_there_for_whom_it_matters(more: str, then: str) -> None:
-    """Broken if every agent waits for its import, or a rest of a coroutine has no event loop."""
+    """Broken if every agent spends time to import asyncio, or if a scenario that uses it has no
+    event loop for think time."""
     program = f"MORE = {more!r}\nSCENARIO = {SCENARIO!r}\n{LOADED}\n{then}\n"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False

@@ -31,7 +31,7 @@ def scene(tmp_path: Path) -> dict[str, object]:
 def test_a_traceback_has_the_users_lines_and_nothing_of_what_stands_there(
     scene: dict[str, object], tmp_path: Path
 ) -> None:
-    """Broken if a secret in a line reaches the log, or frames of a library hide the user's."""
+    """Broken if a secret in a line reaches the log, or if frames of a library hide the user's."""
     add_root(tmp_path)
     try:
         error = raised(scene, "buy")
@@ -44,7 +44,7 @@ def test_a_traceback_has_the_users_lines_and_nothing_of_what_stands_there(
 
 
 def raised(scene: dict[str, object], name: str, *given: int) -> BaseException:
-    """What a function of the scene raises."""
+    """The error of a function of the scene."""
     function = scene[name]
     assert callable(function)
     with pytest.raises(ValueError, match="Expecting value") as caught:

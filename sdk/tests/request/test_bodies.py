@@ -1,4 +1,4 @@
-"""Bodies from files, and the other ways to say a body: what stands in the plan, what is refused."""
+"""Bodies from files and in other forms: what the plan contains, and what is refused."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ IMPORTS = {
 def test_a_file_is_sent_as_it_is(
     line: str, *, constant: bool, compile_text: Compile, tmp_path: Path
 ) -> None:
-    """Broken if a file's bytes are changed, looked up elsewhere, or refused under some spelling."""
+    """Broken if the bytes of a file are changed, if it is looked up elsewhere, or if some spelling
+    of its path is refused."""
     (tmp_path / "image.jpg").write_bytes(BYTES)
     call = f"{IMPORTS[line]}('image.jpg')"
     first = f"BODY = {call}" if constant else ""
@@ -92,7 +93,7 @@ TYPES = {
 def test_a_files_type_follows_from_its_name(
     name: str, compile_text: Compile, tmp_path: Path
 ) -> None:
-    """Broken if a target gets the wrong type, or one of the machine's own table."""
+    """Broken if a target gets the wrong content type, or one from this machine's own table."""
     (tmp_path / name).write_bytes(BYTES)
     line = f"from loadpilot import file\n{textwrap.dedent(SCENE)}"
     said = line.format(f"client.post('/', content=file({name!r}))")
@@ -159,7 +160,7 @@ WRONG = {
 def test_a_file_that_cannot_be_a_body_is_refused_with_path_and_line(
     call: str, refuse_text: Refuse, tmp_path: Path
 ) -> None:
-    """Broken if a run starts without its body, or the reader has to look for the line."""
+    """Broken if a run starts without its body, or if the error does not name the line."""
     with (tmp_path / "large.bin").open("wb") as large:
         large.truncate(files.FILE_BYTES_MAX + 1)
     scene = "from loadpilot import file\n" + textwrap.dedent(SCENE)
@@ -188,7 +189,8 @@ NO_FILE = {
 
 @pytest.mark.parametrize("line", NO_FILE)
 def test_only_our_own_file_may_be_called(line: str, reasons_of: Reasons) -> None:
-    """Broken if some other function of that name is run and frozen, or its argument is."""
+    """Broken if another function of that name is called and its result frozen, or if its argument
+    is."""
     argument = "NAME" if "NAME" in line else "'x'"
     line = line.replace("= input", "= str(1)")
     scene = f"{line}\n" + textwrap.dedent(SCENE)
@@ -199,7 +201,7 @@ def test_only_our_own_file_may_be_called(line: str, reasons_of: Reasons) -> None
 def test_a_large_body_stands_beside_the_plan_under_its_hash(
     compile_text: Compile, tmp_path: Path
 ) -> None:
-    """Broken if a body does not fit into a plan, or two equal scenarios name it differently."""
+    """Broken if a body does not fit into a plan, or if equal scenarios name it differently."""
     content = BYTES * 256
     (tmp_path / "at_most.bin").write_bytes(content)
     (tmp_path / "larger.bin").write_bytes(content + b"x")
@@ -221,7 +223,7 @@ def test_a_large_body_stands_beside_the_plan_under_its_hash(
 def test_many_bodies_that_do_not_fit_together_stand_beside_the_plan(
     compile_text: Compile, tmp_path: Path
 ) -> None:
-    """Broken if twenty pictures are refused, each of which would be welcome."""
+    """Broken if twenty pictures are refused, each of which alone is accepted."""
     calls = []
     for number in range(20):
         content = bytes([number]) * (40_000 + number)
@@ -238,7 +240,7 @@ def test_many_bodies_that_do_not_fit_together_stand_beside_the_plan(
 
 
 def test_a_body_of_more_than_the_limit_is_refused(refuse_text: Refuse) -> None:
-    """Broken if agents are made to hold what they have no memory for."""
+    """Broken if agents must keep bodies for which they have no memory."""
     scene = SCENE.format("client.post('/', content=b'x' * (64 * 1024 * 1024 + 1))")
     (problem,) = refuse_text(scene)
     assert "must be 1 byte to 64 MiB" in problem.what
@@ -246,7 +248,7 @@ def test_a_body_of_more_than_the_limit_is_refused(refuse_text: Refuse) -> None:
 
 
 def test_request_names_its_method(compile_text: Compile) -> None:
-    """Broken if a method by name is another request than the method of that name."""
+    """Broken if a method given by name makes another request than the function of that name."""
     steps = steps_of(
         compile_text(
             SCENE.format(
@@ -279,7 +281,7 @@ def test_a_product_of_literals_is_a_constant(compile_text: Compile) -> None:
 
 
 def test_a_body_that_is_not_named_is_refused(tmp_path: Path) -> None:
-    """Broken if the file cannot be read and that is only found out by the target."""
+    """Broken if a file cannot be read and only the target detects that."""
     path = tmp_path / "scene.py"
     path.write_text(
         "from loadpilot import VUser, file, scenario, task\n"

@@ -123,7 +123,8 @@ def headers_of(step: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def own_headers(request: httpx.Request) -> list[tuple[str, str]]:
-    """Everything but what the transport adds: Host unless asked for, and the body's length."""
+    """All headers except those that the transport adds: Host, unless it was set, and the body's
+    length."""
     return [
         (name.lower(), value)
         for name, value in request.headers.multi_items()

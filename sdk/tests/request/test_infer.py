@@ -46,7 +46,7 @@ class S(VUser):
 
 
 def read(request: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-    """Take a request apart as the extension says: the JSON part, then one tensor after another."""
+    """Parse a request as the extension specifies: the JSON part, then one tensor after another."""
     length = int(request["headers"]["Inference-Header-Content-Length"])
     head, rest = json.loads(request["content"][:length]), request["content"][length:]
     tensors = []
@@ -60,7 +60,7 @@ def read(request: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
 
 @st.composite
 def tensors(draw: st.DrawFn) -> tuple[list[int], str, bytes]:
-    """Shape, datatype, bytes of that size."""
+    """Shape, datatype, and bytes of that size."""
     shape = draw(st.lists(st.integers(0, 4), max_size=3))
     datatype = draw(st.sampled_from(sorted(CODES)))
     size = math.prod(shape) * struct.calcsize("<" + CODES[datatype])
@@ -95,7 +95,7 @@ def test_a_reader_of_the_specification_finds_every_tensor(
 
 @pytest.mark.parametrize("datatype", sorted(CODES.keys() - {"FP16"}))  # memoryview makes none of it
 def test_a_buffer_is_written_little_endian_and_row_by_row(datatype: str) -> None:
-    """Broken if a tensor of an array or of numpy arrives with its elements in another place."""
+    """Broken if a tensor from an array or from numpy arrives with its elements in other places."""
     code = CODES[datatype]
     values = [True, False, True, True, False, False] if code == "?" else [0, 1, 2, 3, 4, 5]
     packed = struct.pack(f"<6{code}", *values)
@@ -139,7 +139,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_tensor_that_is_not_what_it_says_is_refused(case: str) -> None:
-    """Broken if the target is the first to find out, ten thousand times."""
+    """Broken if an invalid tensor is detected only by the target, once for each request."""
     wrong, text = WRONG[case]
     with pytest.raises(ValueError, match="triton_binary") as refused:
         triton_binary([("OK", [1], "UINT8", b"x"), wrong])
@@ -147,7 +147,7 @@ def test_a_tensor_that_is_not_what_it_says_is_refused(case: str) -> None:
 
 
 def test_all_wrong_inputs_are_named_at_once() -> None:
-    """Broken if a user has to mend one input to hear of the next."""
+    """Broken if a user has to correct one input to learn of the next."""
     with pytest.raises(ValueError, match=r"'A'.*'B'.*given twice.*outputs"):
         triton_binary(
             [
@@ -172,7 +172,7 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_task_sends_what_the_function_returns(spelling: str, compile_text: Compile) -> None:
-    """Broken if a natural way to write it is refused, or its headers are lost."""
+    """Broken if a natural way to write the request is refused, or if its headers are lost."""
     head, use = SPELLINGS[spelling]
     inputs = "[('IN', [2, 2], 'UINT8', b'abcd')], ['OUT'], headers={'X-Own': 'y'}"
     scene = SCENE.format(head.format(inputs), use.format(inputs))
@@ -184,7 +184,7 @@ def test_a_task_sends_what_the_function_returns(spelling: str, compile_text: Com
 
 
 def test_arguments_of_a_constant_may_be_computed(compile_text: Compile, tmp_path: Path) -> None:
-    """Broken if a preprocessed tensor has to be written into the scenario byte by byte."""
+    """Broken if a scenario has to contain a preprocessed tensor byte by byte."""
     (tmp_path / "in.bin").write_bytes(b"\0" * 12)
     head = (
         "from array import array\nfrom loadpilot import file\n"
@@ -198,7 +198,7 @@ def test_arguments_of_a_constant_may_be_computed(compile_text: Compile, tmp_path
 
 
 def test_a_mistake_is_named_with_the_line_of_the_call(refuse_text: Refuse) -> None:
-    """Broken if the reader has to look for the tensor that is wrong."""
+    """Broken if the error does not name the invalid tensor."""
     call = "triton_binary([('IN', [9], 'UINT8', b'abcd')])"
     head = "from loadpilot.infer import triton_binary"
     (problem,) = refuse_text(SCENE.format(head, f"**{call}"))

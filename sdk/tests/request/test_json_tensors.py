@@ -1,4 +1,4 @@
-"""What is said of tensors that a server has to parse from JSON, and when nothing is."""
+"""The note about tensors that a server has to parse from JSON, and when there is none."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ LARGE_NOTE = (
 def test_large_tensors_as_json_are_noted(
     compile_text: Compile, tmp_path: Path, sends: str, note: str | None
 ) -> None:
-    """Broken if a user measures the parser of the server unawares, or is warned of bytes."""
+    """Broken if a user measures the server's JSON parser without a note, or if tensors in bytes get
+    one."""
     inputs = [{"name": "X", "datatype": "FP32", "shape": [90_000], "data": [0.5] * 90_000}]
     (tmp_path / "large.json").write_text(json.dumps({"inputs": inputs}))
     compiled = compile_text(SCENE.format(sends=sends, large=1001, small=1000))
@@ -90,7 +91,7 @@ def test_large_tensors_as_json_are_noted(
 
 
 def test_other_tasks_are_counted(compile_text: Compile) -> None:
-    """Broken if a second task stays slow after the first was repaired, without a word of it."""
+    """Broken if a second task stays slow after the first was corrected, and no note mentions it."""
     both = compile_text(
         SCENE.format(sends="client.post(INFER, json=LARGE)", large=1001, small=1002)
     )
@@ -128,7 +129,8 @@ INLINE = 'client.post(INFER, json={{"inputs": [{{"datatype": "FP32", "data": {}}
 def test_a_script_is_judged_by_its_globals(
     compile_text: Compile, sends: str, *, is_noted: bool
 ) -> None:
-    """Broken if only compiled scenarios get the note, or what the run makes is guessed."""
+    """Broken if only compiled scenarios get the note, or if it guesses data that is made during the
+    run."""
     compiled = compile_text(SCRIPT.format(sends))
     assert "script" in compiled.plan
     found = note_of(compiled.plan, compiled.bodies, compiled.json_tensors)

@@ -1,4 +1,4 @@
-"""What travels with a scenario in Python: all that it needs from beside it, and nothing else."""
+"""The bundle of a scenario in Python: all files beside it that it needs, and no others."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def beside(folder: Path, name: str, text: str = "") -> None:
 
 
 def test_modules_and_files_beside_a_scenario_travel_with_it(tmp_path: Path) -> None:
-    """Broken if something is missing on the agents that the scenario needs only under load."""
+    """Broken if agents lack a file that the scenario needs only under load."""
     beside(tmp_path, "mixin_top.py", "import mixin_below")
     beside(tmp_path, "mixin_below.py")
     beside(
@@ -79,7 +79,7 @@ def test_modules_and_files_beside_a_scenario_travel_with_it(tmp_path: Path) -> N
 
 
 def test_a_file_that_is_not_there_is_refused_before_the_start(tmp_path: Path) -> None:
-    """Broken if a missing body file is found only by the arrivals."""
+    """Broken if a missing body file is detected only by arrivals."""
     with pytest.raises(Refused) as refused:
         packed(tmp_path, BODY.format("client.post('/', content=file('nowhere.jpg'))"))
     (problem,) = refused.value.problems

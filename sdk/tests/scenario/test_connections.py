@@ -1,4 +1,4 @@
-"""How the target is connections_text to: what scenario and flags say, and what of it is refused."""
+"""Connections to the target: settings of scenarios and flags, and which of them are refused."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("said", SAID)
 def test_settings_are_planned_and_shown(said: str, tmp_path: Path) -> None:
-    """Broken if a setting were lost on its way, or a run made in another way looked as usual."""
+    """Broken if a setting is lost on its way, or if a run with unusual connections does not say so.
+    """
     planned, words = SAID[said]
     target = "http://shop.example" if "unix:" in said else HTTPS
     plan = compiled(tmp_path, said, ConnectionFlags(), target).plan
@@ -103,7 +104,7 @@ def test_settings_are_planned_and_shown(said: str, tmp_path: Path) -> None:
 
 
 def test_flags_win_setting_by_setting(tmp_path: Path) -> None:
-    """Broken if a flag threw away what the scenario says of other settings."""
+    """Broken if a flag discards the scenario's other settings."""
     flags = ConnectionFlags(
         http="1.1", max="9", reuse="0.5", connect_to="10.0.0.7:80", sources=("::1",), redirects="0"
     )
@@ -155,7 +156,7 @@ def test_credentials_of_a_proxy_are_a_secret(
 
 
 def test_unverified_tls_is_shown(tmp_path: Path) -> None:
-    """Broken if the opening does not show that a man in the middle would have passed."""
+    """Broken if the opening does not say that the certificate is not verified."""
     plan = compiled(tmp_path, "", ConnectionFlags(insecure=True)).plan
     assert "NOT verified" in connections_text(plan["connections"])
 
@@ -292,7 +293,7 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_is_refused_where_it_was_said(case: str, tmp_path: Path) -> None:
-    """Broken if a mistake were ignored, or its message did not lead to it."""
+    """Broken if a mistake is ignored, or if its message does not name it."""
     said, flags, target, words = REFUSED[case]
     with pytest.raises(Refused) as refused:
         compiled(tmp_path, said, flags, target)

@@ -1,4 +1,4 @@
-"""Feeds: their rows, who takes them, and what is refused before anything starts."""
+"""Feeds: their rows, which arrivals take them, and what is refused before anything starts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Shop(Base):
 
 
 def test_who_takes_rows_is_read_from_the_source(compile_text: Compile, tmp_path: Path) -> None:
-    """Broken if an arrival is not counted that takes a row: two would get the same one."""
+    """Broken if an arrival that takes a row is not counted: two would get the same row."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "users.csv").write_text(CSV, encoding="utf-8")
     compiled = compile_text(SCENE)
@@ -84,7 +84,7 @@ def test_who_takes_rows_is_read_from_the_source(compile_text: Compile, tmp_path:
 def test_another_thing_of_the_name_of_a_feed_takes_no_row(
     compile_text: Compile, body: str, tasks: list[int]
 ) -> None:
-    """Broken if rows are skipped for arrivals that take none, or are missing for those that do."""
+    """Broken if rows are skipped for arrivals that take none, or missing for those that do."""
     compiled = compile_text(f"""
         from loadpilot import feed
 
@@ -125,7 +125,7 @@ class Shop(VUser):
 
 
 def test_rows_of_code_are_kept_beside_the_plan(compile_text: Compile) -> None:
-    """Broken if code takes other rows than Python, or the plan holds them all."""
+    """Broken if code takes other rows than Python, or if the plan contains them all."""
     compiled = compile_text(TAKING.format(rows='[{"name": "\'é"}, [1, 2.5, None], "x"]'))
     code = compiled.plan["code"]
     assert code["feeds"] == [{"name": "rows", "rows": 3, "tasks": [0]}]
@@ -138,7 +138,7 @@ def test_rows_of_code_are_kept_beside_the_plan(compile_text: Compile) -> None:
     "row", ["(1, 2)", "{1: 2}", "2**70", "float('inf')", "b'x'", "'\\ud800'", "[" * 21 + "]" * 21]
 )
 def test_rows_that_code_has_no_form_for_stay_in_python(compile_text: Compile, row: str) -> None:
-    """Broken if a row is another value in code, or the scenario is refused."""
+    """Broken if a row has another value in code, or if the scenario is refused."""
     compiled = compile_text(TAKING.format(rows=f"[1, {row}]"))
     assert "script" in compiled.plan
     assert "a row of self.rows" in compiled.reasons[-1].what
@@ -189,8 +189,8 @@ def test_rows_are_read(tmp_path: Path, name: str, text: str) -> None:
 def test_a_wrong_file_is_refused_at_the_line_that_names_it(
     refuse_text: Refuse, tmp_path: Path, name: str, content: bytes | None, what: str
 ) -> None:
-    """Broken if a run begins with rows that are missing, cut off or not what the file says, or an
-    error does not say where."""
+    """Broken if a run begins with rows that are missing, cut off or different from the file, or if
+    an error does not name the place."""
     if content is not None:
         (tmp_path / name).write_bytes(content)
     (problem,) = refuse_text(taking(f"feed({name!r})"))
@@ -250,7 +250,7 @@ def taking(feed: str, in_task: str = "next(self.users)") -> str:
     ],
 )
 def test_a_wrong_feed_is_refused(refuse_text: Refuse, tmp_path: Path, feed: str, what: str) -> None:
-    """Broken if an agent cannot have the rows, or a misspelt word is taken for another."""
+    """Broken if an agent cannot get the rows, or if a misspelt word is taken for another."""
     (tmp_path.parent / "outside.csv").write_text("a\n1\n", encoding="utf-8")
     (problem,) = refuse_text(taking(feed))
     assert what in problem.what
@@ -269,7 +269,7 @@ def test_a_wrong_feed_is_refused(refuse_text: Refuse, tmp_path: Path, feed: str,
 def test_what_happens_without_a_row_stands_in_the_plan(
     compile_text: Compile, setting: str, flags: dict[str, bool]
 ) -> None:
-    """Broken if a run ends, goes on or is refused other than the scenario says."""
+    """Broken if a run ends, continues or is refused in another way than the scenario says."""
     rows = f"[0] * 1_000_000, {setting}"
     (feed,) = compile_text(TAKING.format(rows=rows)).plan["code"]["feeds"]
     assert feed == {"name": "rows", "rows": 1_000_000, "tasks": [0], **flags}
@@ -283,7 +283,7 @@ def test_a_closed_loop_has_no_last_row(refuse_text: Refuse) -> None:
 
 
 def test_a_feed_that_is_no_attribute_is_refused(refuse_text: Refuse) -> None:
-    """Broken if rows are taken uncounted."""
+    """Broken if an uncounted arrival can take rows."""
     text = """
         from loadpilot import feed
         USERS = feed([1, 2])
@@ -299,7 +299,7 @@ def test_a_feed_that_is_no_attribute_is_refused(refuse_text: Refuse) -> None:
 
 
 def test_outside_of_a_run_there_is_no_row_and_nothing_to_draw(tmp_path: Path) -> None:
-    """Broken if a scenario could take values that no seed fixes, while it is imported."""
+    """Broken if a scenario can draw values during its import, where no seed fixes them."""
     with pytest.raises(FeedError, match="inside a task, on_start or on_stop"):
         next(Feed([1], tmp_path, "here", cycle=False, order="file"))
     for draw in (rand.float, rand.uuid, now):

@@ -1,4 +1,5 @@
-"""What happens once per run, and users that are prepared elsewhere: found, judged, carried over."""
+"""Hooks that run once per run, and users prepared by the command: how they are found, judged and
+transferred."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ SETTLED = """
 
 
 def test_what_happens_once_is_found_in_its_order(compile_text: Compile) -> None:
-    """Broken if a base class seeds after what builds upon it, or if compiled tasks get Python."""
+    """Broken if the setup of a base class runs after that of its subclass, or if hooks make
+    compiled tasks run in Python."""
     compiled = compile_text(SETTLED)
     assert compiled.hooks is not None
     assert [hook.name for hook in compiled.hooks.setups] == ["seed", "more"]
@@ -79,14 +81,14 @@ YIELDS = (
     ],
 )
 def test_what_cannot_happen_once_is_refused(refuse_text: Refuse, marked: str, problem: str) -> None:
-    """Broken if a setup that would do nothing is found out only when the load fails."""
+    """Broken if a setup that would do nothing is detected only when the load fails."""
     scene = f"from loadpilot import setup, teardown\n@scenario\nclass S(VUser):\n    {marked}\n"
     scene += "    @task\n    def t(self, client): client.get('/')\n"
     assert problem in [one.what for one in refuse_text(scene)]
 
 
 def start(statement: str, said: str = "") -> str:
-    """Write a scenario whose on_start does something."""
+    """Write a scenario whose on_start contains a statement."""
     return (
         f"@scenario{said}\nclass S(VUser):\n    pool = []\n"
         f"    def on_start(self, client):\n        {statement}\n"
@@ -111,7 +113,8 @@ def start(statement: str, said: str = "") -> str:
 def test_users_that_share_are_prepared_once(
     compile_text: Compile, statement: str, *, is_here: bool
 ) -> None:
-    """Broken if each agent has a shared state of its own, or users travel that need not."""
+    """Broken if each agent has a shared state of its own, or if users are prepared elsewhere
+    without need."""
     aside = compile_text(start(statement)).hooks
     assert (aside is not None and aside.start is not None) is is_here
     if aside is not None and aside.why is not None:
@@ -119,7 +122,7 @@ def test_users_that_share_are_prepared_once(
 
 
 def test_who_prepares_is_what_the_scenario_says(compile_text: Compile, refuse_text: Refuse) -> None:
-    """Broken if a scenario cannot overrule what was found in it, or says what has no meaning."""
+    """Broken if a scenario cannot override the detected setting, or may set a meaningless one."""
     agents = compile_text(start("S.token = 1", '(prepare="agents")'))
     assert agents.hooks is None
     here = compile_text(start("self.token = 1", '(prepare="submitter")')).hooks
@@ -135,7 +138,7 @@ def test_who_prepares_is_what_the_scenario_says(compile_text: Compile, refuse_te
 
 
 def test_slots_cannot_travel(refuse_text: Refuse) -> None:
-    """Broken if what a user keeps in slots is left behind in silence."""
+    """Broken if the slots of a user are silently lost."""
     scene = start("self.token = 1", '(prepare="submitter")')
     scene = scene.replace("    pool = []", '    __slots__ = ("token",)')
     (problem,) = refuse_text(scene)
@@ -143,10 +146,10 @@ def test_slots_cannot_travel(refuse_text: Refuse) -> None:
 
 
 class Made:
-    """A user as its ``__init__`` leaves it."""
+    """A user in the state after its ``__init__``."""
 
     def __init__(self) -> None:
-        """Keep something of each kind."""
+        """Store one value of each kind."""
         self.seen: list[Any] = []
         self.marks = {1}
         self.lock = object()
@@ -164,7 +167,7 @@ class Made:
     ],
 )
 def test_what_is_no_json_is_refused_by_name(change: Any, flaw: str) -> None:
-    """Broken if an agent's user lacks something, or has it in another form, in silence."""
+    """Broken if an agent's user silently lacks a value, or has it in another form."""
     user = Made()
     before = states.snapshot(vars(user))
     change(user)
@@ -174,7 +177,7 @@ def test_what_is_no_json_is_refused_by_name(change: Any, flaw: str) -> None:
 
 
 def test_a_user_is_the_same_on_the_other_side() -> None:
-    """Broken if a user serves with less than it was prepared with."""
+    """Broken if a user is used with less state than it was prepared with."""
     user, conversation = Made(), Conversation("http://localhost")
     before = states.snapshot(vars(user))
     user.seen.append({"id": 2**80, "name": "grün \ud800", "ok": True, "rate": 0.1, "none": None})

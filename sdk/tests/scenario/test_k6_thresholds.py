@@ -1,4 +1,4 @@
-"""Thresholds in the forms of k6: one meaning, or an error that names ours."""
+"""Thresholds in the forms of k6: one meaning, or an error that names the right form."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Shop(VUser):
 
 @pytest.mark.parametrize("text", UNDERSTOOD)
 def test_a_form_of_k6_is_a_threshold_here(text: str) -> None:
-    """Broken if a share is taken for a percentage, or the side of a limit changes."""
+    """Broken if a share is read as a percentage, or if a limit changes its direction."""
     pair = assignment(text)
     assert pair is not None
     built, problems = threshold("--threshold", *pair, RUN)
@@ -58,7 +58,7 @@ def test_a_form_of_k6_is_a_threshold_here(text: str) -> None:
 
 @pytest.mark.parametrize("text", AMBIGUOUS)
 def test_a_form_without_one_meaning_is_refused(text: str) -> None:
-    """Broken if a guess becomes a gate, or the error names no form that works."""
+    """Broken if an unclear text becomes a gate, or if the error names no valid form."""
     pair = assignment(text)
     assert pair is not None
     built, (problem,) = threshold("--threshold", *pair, RUN)

@@ -50,7 +50,7 @@ def refused(path: Path) -> Problem:
 
 @pytest.mark.parametrize("text", FILES)
 def test_a_file_that_cannot_be_loaded_is_refused_at_its_line(text: str, tmp_path: Path) -> None:
-    """Broken if a user sees a traceback of ours, or a run of nothing."""
+    """Broken if a user sees a traceback of ours, or if a run without tasks starts."""
     path = tmp_path / "scene.py"
     path.write_text(text, encoding="utf-8")
     problem = refused(path)
@@ -60,7 +60,7 @@ def test_a_file_that_cannot_be_loaded_is_refused_at_its_line(text: str, tmp_path
 
 
 def test_what_is_no_readable_file_is_refused(tmp_path: Path) -> None:
-    """Broken if a directory, a missing file or a name of rubbish ends in a traceback."""
+    """Broken if a directory, a missing file or an invalid name ends in a traceback."""
     assert refused(tmp_path / "none.py").what == "no such file"
     assert "is a directory" in refused(tmp_path).what
     assert "cannot be read" in refused(Path("a\0b")).what
@@ -87,7 +87,7 @@ def test_an_error_in_an_imported_module_shows_both_files(tmp_path: Path) -> None
 def test_printing_at_import_stays_off_standard_output(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a chatty scenario spoils the plan that --dry-run prints."""
+    """Broken if output of a scenario is mixed with the plan that --dry-run prints."""
     path = tmp_path / "scene.py"
     path.write_text("print('chatty')\n", encoding="utf-8")
     refused(path)
@@ -108,7 +108,8 @@ Alias = One
 
 
 def test_several_scenarios_are_listed_and_chosen_by_name(tmp_path: Path) -> None:
-    """Broken if one of several is run without being asked for, or an unmarked subclass counts."""
+    """Broken if one of several scenarios runs without being named, or if an unmarked subclass
+    counts as one."""
     path = tmp_path / "scene.py"
     path.write_text(TWO, encoding="utf-8")
     loaded = load(path)

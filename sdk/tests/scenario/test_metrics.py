@@ -1,4 +1,4 @@
-"""Metrics of a scenario's own outside a run, and gates on them before one."""
+"""Own metrics outside of a run, and gates on them before one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Plain(VUser):
 
 @pytest.fixture
 def added(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, float]]:
-    """Play a scenario, as far as its metrics know; gives what they are given."""
+    """Collect the values that metrics record, as a player of the scenario would."""
     values: list[tuple[str, str, float]] = []
     monkeypatch.setattr(metrics, "_sink", None)
     monkeypatch.setattr(metrics, "_by_name", {})
@@ -70,13 +70,15 @@ GATES = {
 
 @pytest.mark.parametrize("said", GATES)
 def test_a_gate_says_what_the_plan_says(said: str, compile_text: Compile) -> None:
-    """Broken if a gate measures something else, or passes on another side, than was written."""
+    """Broken if a gate measures something else, or compares in another direction, than was written.
+    """
     plan = compile_text(PYTHON.format(said=f"thresholds={{{said}}}")).plan
     assert plan["thresholds"] == [GATES[said]]
 
 
 def test_flags_say_the_same_and_replace_by_key(compile_text: Compile) -> None:
-    """Broken if a flag cannot say what a scenario can, or leaves the gate that it replaces."""
+    """Broken if a flag lacks a form that a scenario has, or leaves the gate in force that it
+    replaces."""
     flags = Overrides(
         thresholds=("orders.count>=5", "cart.p95 <= 2.5", "cart.max=< 9", "checks=98", "p99_ms<7")
     )
@@ -108,14 +110,15 @@ WRONG = {
 
 @pytest.mark.parametrize("said", WRONG)
 def test_a_gate_that_cannot_be_meant_is_refused(said: str, refuse_text: Refuse) -> None:
-    """Broken if a mistake in a gate leaves a gate less, or a user without the right form."""
+    """Broken if a mistake in a gate drops the gate, or if the message does not show the right form.
+    """
     (problem,) = refuse_text(PYTHON.format(said=f"thresholds={{{said}}}"))
     assert WRONG[said] in str(problem)
     assert "scene.py:3: thresholds" in str(problem)
 
 
 def test_a_compiled_scenario_has_no_metrics_of_its_own(refuse_text: Refuse) -> None:
-    """Broken if a gate that nothing can ever pass is found out only after the run."""
+    """Broken if a gate that can never pass is detected only after the run."""
     (problem,) = refuse_text(COMPILED.format(said="thresholds={'p95ms.max': '<= 5'}"))
     assert "no task of this scenario runs in Python; did you mean 'p95_ms'?" in str(problem)
     (problem,) = refuse_text(COMPILED.format(said="thresholds={'checks': 99}"))
@@ -123,7 +126,7 @@ def test_a_compiled_scenario_has_no_metrics_of_its_own(refuse_text: Refuse) -> N
 
 
 def test_a_task_that_adds_to_a_metric_becomes_code(compile_text: Compile) -> None:
-    """Broken if a task is compiled to its requests, and what it adds is forgotten."""
+    """Broken if a task is compiled to its requests, and its metrics are lost."""
     text = COMPILED.format(said="thresholds={'got.count': '>= 1'}")
     text = text.replace('get("/get")', 'get("/get")\n        metrics.counter("got").add()')
     plan = compile_text(f"from loadpilot import metrics\n{text}").plan
@@ -132,7 +135,7 @@ def test_a_task_that_adds_to_a_metric_becomes_code(compile_text: Compile) -> Non
 
 
 def test_metrics_outside_a_run_go_nowhere() -> None:
-    """Broken if the unit tests of two scenarios need a run, or come into each other's way."""
+    """Broken if the unit tests of two scenarios need a run, or affect each other."""
     for n in range(metrics.METRICS_MAX + 1):
         metrics.counter(f"order_{n}").add()
     metrics.trend("order_1").add(-19.99)
@@ -179,7 +182,7 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
 
 @pytest.mark.parametrize("misuse", MISUSES)
 def test_misuse_names_the_value_and_the_rule(misuse: str) -> None:
-    """Broken if a wrong name or value is taken, here or in a run."""
+    """Broken if a wrong name or value is accepted, here or in a run."""
     act, rule = MISUSES[misuse]
     with pytest.raises(ValueError, match="metric") as raised:
         act()
@@ -187,14 +190,14 @@ def test_misuse_names_the_value_and_the_rule(misuse: str) -> None:
 
 
 def test_a_name_that_is_no_text_is_refused() -> None:
-    """Broken if something that is no name is looked up as one."""
+    """Broken if a value that is no name is looked up as a name."""
     with pytest.raises(TypeError, match="takes a name, not list"):
         metrics.counter(["orders"])  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("added")
 def test_a_scenario_has_so_many_metrics_of_one_kind_each() -> None:
-    """Broken if names made of values fill the log, or a name means two things."""
+    """Broken if names made from values fill the log, or if a name means two metrics."""
     metrics.rate("hit")
     with pytest.raises(ValueError, match=r"metrics\.trend\('hit'\): hit is a rate already"):
         metrics.trend("hit")

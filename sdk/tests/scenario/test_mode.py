@@ -1,4 +1,4 @@
-"""Bursts, waves and an idle beginning: from settings, from flags, and as pieces."""
+"""Bursts, waves and idle beginnings: from settings, from flags, and as pieces."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SAID: dict[tuple[str, Overrides], list[tuple[float, float, float]]] = {
 def test_a_mode_is_the_pieces_that_it_promises(
     said: str, flags: Overrides, compile_text: Compile
 ) -> None:
-    """Broken if a setting or its flag offers another load than its words say. 0.1 s each."""
+    """Broken if a setting or its flag offers another load than it describes. 0.1 s each."""
     plan = compile_text(SCENE.format(said=said), flags).plan
     assert pieces(plan) == SAID[said, flags]
     is_newer = plan["profile"]["shape"] == "burst"
@@ -136,7 +136,7 @@ WRONG = {
 
 @pytest.mark.parametrize("said", WRONG)
 def test_a_wrong_mode_is_named(said: str, refuse_text: Refuse) -> None:
-    """Broken if a mistake is accepted, or another setting is named. 0.1 s each."""
+    """Broken if a mistake is accepted, or if the error names another setting. 0.1 s each."""
     (problem,) = refuse_text(SCENE.format(said=said))
     assert WRONG[said] in str(problem)
 
@@ -155,6 +155,6 @@ def test_a_wrong_mode_is_named(said: str, refuse_text: Refuse) -> None:
 def test_a_flag_that_has_no_effect_is_refused(
     said: str, flags: Overrides, place: str, refuse_text: Refuse
 ) -> None:
-    """Broken if a flag is ignored without a word. 0.1 s each."""
+    """Broken if a flag is ignored without a message. 0.1 s each."""
     (problem,) = refuse_text(SCENE.format(said=said), flags)
     assert problem.place == place

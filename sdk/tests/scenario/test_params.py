@@ -1,4 +1,4 @@
-"""Parameters: read once before the start, recorded, and refused where they cannot be had."""
+"""Parameters: read once before the start, recorded, and refused where they are not available."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Other(VUser):
 def test_what_was_asked_for_is_recorded(
     compile_text: Compile, text: str, more: dict[str, str], overrides: Overrides, size: str
 ) -> None:
-    """Broken if a run looks like one with other parameters, or a secret is in its plan."""
+    """Broken if runs with different parameters look alike, or if a plan contains a secret."""
     compiled = compile_text(text, overrides, "S")
     expected: dict[str, Any] = {**more, "SIZE": size}
     handle = compiled.plan["parameters"].pop("TOKEN")["secret"]
@@ -65,7 +65,7 @@ def test_what_was_asked_for_is_recorded(
 
 
 def test_a_parameter_may_be_part_of_what_is_compiled(compile_text: Compile) -> None:
-    """Broken if a scenario has to run in Python for the sake of a parameter."""
+    """Broken if a scenario has to run in Python only because of a parameter."""
     plan = compile_text(SCENE).plan
     (step,) = plan["tasks"][0]["steps"]
     assert step["path"] == "/api/7"
@@ -95,7 +95,7 @@ def test_a_secret_beyond_headers_runs_in_python(compile_text: Compile, how: str)
 
 
 def test_code_that_would_hold_a_secret_is_named(compile_text: Compile) -> None:
-    """Broken if a loop is said to need Python, where it is the secret in it that does."""
+    """Broken if the message says that a loop needs Python, where the cause is the secret in it."""
     text = """
         from loadpilot import env
         TOKEN = env("TOKEN", secret=True)
@@ -119,7 +119,8 @@ def test_code_that_would_hold_a_secret_is_named(compile_text: Compile) -> None:
 
 
 def test_rows_with_a_secret_are_not_stored_with_the_plan(compile_text: Compile) -> None:
-    """Broken if the object store of a run holds the value of a secret among the rows of a feed."""
+    """Broken if the object store of a run contains the value of a secret among the rows of a feed.
+    """
     text = """
         from loadpilot import env, feed
         @scenario(mode="constant")
@@ -136,7 +137,8 @@ def test_rows_with_a_secret_are_not_stored_with_the_plan(compile_text: Compile) 
 
 
 def test_a_parameter_may_be_an_attribute_of_compiled_code(compile_text: Compile) -> None:
-    """Broken if a parameter in the class keeps a scenario in Python, or a secret is in its code."""
+    """Broken if a parameter in the class keeps a scenario in Python, or if its code contains a
+    secret."""
     text = """
         from loadpilot import env
         @scenario(mode="constant")
@@ -210,14 +212,16 @@ LITERALS = (
 def test_what_cannot_be_had_is_refused_at_its_line(
     refuse_text: Refuse, text: str, line: int, what: str
 ) -> None:
-    """Broken if a run begins without a parameter, or the line that needs it is not named."""
+    """Broken if a run begins without a parameter, or if the error does not name the line that needs
+    it."""
     (problem,) = refuse_text(text)
     assert problem.place.endswith(f"scene.py:{line}")
     assert problem.what == what
 
 
 def test_a_flag_gives_no_secret_and_nothing_unasked(refuse_text: Refuse) -> None:
-    """Broken if a secret is taken from where others see it, or a misspelt flag does nothing."""
+    """Broken if a secret is read from a place that others see, or if a misspelt flag has no effect.
+    """
     secret = asking("env('TOKEN', secret=True)")
     (problem,) = refuse_text(secret, Overrides(env={"TOKEN": "visible"}))
     assert problem.what == (

@@ -1,4 +1,4 @@
-"""Draws: what is made of the engine's values, as the docs describe it."""
+"""Draws: the values made from those of the engine, as the docs describe them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOW, MIDDLE, HIGH = 0, 1 << 63, (1 << 64) - 1
 
 @pytest.fixture(autouse=True)
 def _played(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Play with the lowest, the middle and the highest value in turn, at one instant."""
+    """Make the engine's values the lowest, the middle and the highest in turn, at one instant."""
     values = cycle((LOW, MIDDLE, HIGH))
     monkeypatch.setattr(random, "_value", lambda: next(values))
     monkeypatch.setattr(random, "_due_us", lambda: 1_790_000_000_250_001)
@@ -27,7 +27,7 @@ def _played(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_values_are_spread_over_the_whole_range() -> None:
-    """Broken if an end of a range can never be drawn, or lies outside."""
+    """Broken if a bound of a range can never be drawn, or lies outside."""
     assert [rand.int(-5, 5) for _ in range(3)] == [-5, 0, 5]
     assert [rand.float() for _ in range(3)] == [0.0, 0.5, 1 - 2.0**-53]
     assert [rand.choice("abcd") for _ in range(3)] == ["a", "c", "d"]
@@ -42,7 +42,7 @@ def test_now_is_the_instant_at_which_the_arrival_is_due() -> None:
 
 
 def test_what_cannot_be_drawn_is_an_error() -> None:
-    """Broken if a range the wrong way round draws something."""
+    """Broken if a range with exchanged bounds draws a value."""
     with pytest.raises(ValueError, match="the first must not be above the second"):
         rand.int(2, 1)
     with pytest.raises(ValueError, match="at most 2"):

@@ -1,5 +1,5 @@
-"""What of a scenario cannot be compiled: a mistake is refused with its line and a way out, anything
-else is a reason to run in Python, named with its line."""
+"""Parts of a scenario that cannot be compiled: a mistake is refused with its line and a solution.
+Anything else is a reason to run in Python, named with its line."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("body", REASONS)
 def test_a_body_that_is_more_than_requests_is_not_recorded(body: str, reasons_of: Reasons) -> None:
-    """Broken if something that Python would do at run time is left out or guessed."""
+    """Broken if an effect that Python would have at run time is left out or guessed."""
     reasons = reasons_of(SCENE.format(body=body, hooks="", extra=""))
     assert any(REASONS[body] in reason.what for reason in reasons), reasons
     lines = [int(reason.place.rsplit(":", 1)[1]) for reason in reasons]
@@ -117,7 +117,7 @@ def test_a_body_that_is_more_than_requests_is_not_recorded(body: str, reasons_of
 def test_what_is_wrong_in_python_too_is_refused_with_its_line(
     body: str, refuse_text: Refuse
 ) -> None:
-    """Broken if a mistake that can be seen beforehand is found out under load."""
+    """Broken if a mistake that could be detected before the run is detected only under load."""
     problems = refuse_text(SCENE.format(body=body, hooks="", extra=""))
     assert any(MISTAKES[body] in problem.what for problem in problems), problems
     assert all("scene.py:1" in problem.place for problem in problems)
@@ -149,7 +149,8 @@ def wrapped(f):
 
 @pytest.mark.parametrize("hooks", HOOK_REASONS)
 def test_hooks_and_checks_are_not_recorded(hooks: str, reasons_of: Reasons) -> None:
-    """Broken if a check or a hook is left out in silence, or part of the scenario is compiled."""
+    """Broken if a check or a hook is silently left out, or if only a part of the scenario is
+    compiled."""
     reasons = reasons_of(SCENE.format(body="client.get('/')", hooks=hooks, extra=DECORATORS))
     assert [HOOK_REASONS[hooks] in reason.what for reason in reasons] == [True], reasons
 
@@ -181,7 +182,7 @@ HOOKS = {
 
 @pytest.mark.parametrize("hooks", HOOKS)
 def test_odd_tasks_and_checks_of_none_are_refused(hooks: str, refuse_text: Refuse) -> None:
-    """Broken if a check or a hook that never runs is accepted in silence."""
+    """Broken if a check or a hook that never runs is silently accepted."""
     problems = refuse_text(SCENE.format(body="client.get('/')", hooks=hooks, extra=DECORATORS))
     assert any(HOOKS[hooks] in problem.what for problem in problems), problems
 
@@ -266,7 +267,7 @@ def test_a_request_that_cannot_be_sent_is_refused_with_its_line(
 
 
 def test_all_problems_of_a_file_are_named_at_once(refuse_text: Refuse) -> None:
-    """Broken if a user has to fix one mistake to see the next."""
+    """Broken if a user has to correct one mistake to see the next."""
     problems = refuse_text("""
         @scenario(rps=0, duration="soon", thresholds={"p99": 1})
         class S(VUser):
@@ -285,7 +286,7 @@ def test_all_problems_of_a_file_are_named_at_once(refuse_text: Refuse) -> None:
 
 
 def test_a_secret_value_is_in_no_message(refuse_text: Refuse) -> None:
-    """Broken if a password of a refused scenario lands in a CI log."""
+    """Broken if a password in a refused scenario appears in a CI log."""
     problems = refuse_text("""
         @scenario(mode="constant", secret_headers=["X-Session"])
         class S(VUser):
@@ -369,7 +370,7 @@ def test_a_sum_of_many_texts_is_compiled_or_a_reason(compile_text: Compile) -> N
 
 
 def test_a_sound_scenario_with_every_allowed_form_compiles(compile_text: Compile) -> None:
-    """Broken if something that is promised to compile is refused."""
+    """Broken if a form is refused that the documents say is compiled."""
     compiled = compile_text(
         """
         '''Module text.'''
@@ -407,7 +408,8 @@ def test_a_sound_scenario_with_every_allowed_form_compiles(compile_text: Compile
 
 
 def test_mixins_of_other_files_and_overrides_work(compile_text: Compile, tmp_path: Path) -> None:
-    """Broken if inherited tasks are lost, doubled, or read in the wrong module's constants."""
+    """Broken if inherited tasks are lost, doubled, or compiled with the constants of the wrong
+    module."""
     (tmp_path / "mixin_base.py").write_text(
         textwrap.dedent("""
         from loadpilot import VUser, task

@@ -54,8 +54,8 @@ def test_a_curve_is_the_profile(
 
 
 def test_a_flag_replaces_the_schedule_of_a_scenario(recorded: Path, compile_text: Compile) -> None:
-    """Broken if a curve of the command line is read from the scenario's folder, or the scenario's
-    own rate is in its way; or if --stages does not replace a curve. 0.1 s."""
+    """Broken if a curve of the command line is read from the scenario's folder, if the scenario's
+    own rate prevents it, or if --stages does not replace a curve. 0.1 s."""
     flags = Overrides(replay_curve=str(recorded))
     for said in ("rps=5, duration='9s', mode='step'", "stages=[('1m', 5)]"):
         plan = compile_text(SCENE.format(said=said), flags).plan
@@ -95,7 +95,7 @@ WRONG = {
 def test_a_wrong_curve_is_named(
     said: str, recorded: Path, tmp_path: Path, refuse_text: Refuse
 ) -> None:
-    """Broken if a mistake is accepted, or another place is named. 0.1 s each."""
+    """Broken if a mistake is accepted, or if the error names another place. 0.1 s each."""
     (tmp_path / "bad.csv").write_bytes(b"0,1\n1,\xff\n")
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "still.csv").write_bytes(b"0,0\n1,0\n")
@@ -106,7 +106,7 @@ def test_a_wrong_curve_is_named(
 
 @pytest.mark.parametrize("flag", ["rps", "duration", "mode", "ramp_up"])
 def test_a_flag_beside_a_curve_is_refused(flag: str, recorded: Path, refuse_text: Refuse) -> None:
-    """Broken if one of two loads wins in silence. 0.1 s each."""
+    """Broken if one of two loads is silently ignored. 0.1 s each."""
     beside = {flag: "step" if flag == "mode" else "5"}
     for said, flags in [
         ("replay_curve='curve.csv'", Overrides(**beside)),
@@ -119,7 +119,7 @@ def test_a_flag_beside_a_curve_is_refused(flag: str, recorded: Path, refuse_text
 
 
 def test_a_file_is_read_in_flat_memory(tmp_path: Path) -> None:
-    """Broken if a line without an end, as a device or a binary has, is read whole. 0.1 s."""
+    """Broken if an endless line, as in a device or a binary file, is read as a whole. 0.1 s."""
     path = tmp_path / "line"
     path.write_bytes(b"1" * 300_000)
     with pytest.raises(_native.Refused, match=r"line:1:65537: must be a line of at most 65536"):

@@ -1,4 +1,5 @@
-"""Files of rows: the native reader against Python's own readers, and memory that does not grow."""
+"""Files of rows: the native reader compared with Python's own readers, and memory that does not
+grow."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def by_python(text: str) -> list[dict[str, str]]:
 
 
 def table(dice: random.Random) -> str:
-    """Write a table in which a field is seldom wrong."""
+    """Write a table in which a field is rarely wrong."""
     fields = ["1", "é", "", " b ", '"x"', '"a,b"', '"a""b"', '"y\n"', '"\r"', 'a"b', *['"z"'] * 9]
     width = dice.randint(1, 3)
     widths = [width if dice.random() < 0.95 else width + 1 for _ in range(dice.randint(1, 6))]
@@ -55,8 +56,8 @@ def table(dice: random.Random) -> str:
 
 
 def test_csv_is_read_as_python_reads_it(tmp_path: Path) -> None:
-    """Broken if a file of CSV has other rows here than in Python, or is refused where Python reads
-    it, or read where Python refuses it: 4000 random files, and each row on its own. 2 s."""
+    """Broken if a CSV file has other rows here than in Python, or if only one of the two readers
+    refuses it: 4000 random files, and each row on its own. 2 s."""
     dice, path, read = random.Random(46), tmp_path / "rows.csv", 0  # noqa: S311
     for _ in range(CASES):
         text = "".join(dice.choices(PIECES, k=dice.randint(0, 12)))
@@ -122,8 +123,8 @@ class Shop(VUser):
 def test_rows_of_a_large_file_stay_there(
     compile_text: Compile, tmp_path: Path, file: str, more: str
 ) -> None:
-    """Broken if the plan or what is beside it holds the rows of a large file, or the store does not
-    get it. 1 s."""
+    """Broken if the plan or its objects in memory contain the rows of a large file, or if the store
+    does not get it. 1 s."""
     path = tmp_path / "data" / file
     path.parent.mkdir()
     rows = 30_000
@@ -170,7 +171,7 @@ print("PEAK", status["VmHWM"].split()[0])
 
 
 def peak_kib(folder: Path, rows: int) -> int:
-    """The most memory of a command that compiles a scenario with so many rows."""
+    """The maximum memory of a command that compiles a scenario with this number of rows."""
     path = folder / "data" / "rows.csv"
     lines = (f'{n},"user, {n}",{"x" * 200}\n' for n in range(rows))
     path.write_text("id,name,padding\n" + "".join(lines), encoding="utf-8")
@@ -180,8 +181,8 @@ def peak_kib(folder: Path, rows: int) -> int:
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
-    """Broken if the command holds the rows of a file: it may have a tenth more memory for 200,000
-    rows, 45 MB, than for 2,000. 3 s."""
+    """Broken if the command keeps the rows of a file in memory: it may use a tenth more memory for
+    200,000 rows, 45 MB, than for 2,000. 3 s."""
     (tmp_path / "data").mkdir()
     head = "from loadpilot import VUser, scenario, task\n"
     text = head + SCENE.format(file="rows.csv", more="")
@@ -191,8 +192,8 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 
 
 def test_a_teardown_without_the_file_fails_only_where_a_row_is_taken(tmp_path: Path) -> None:
-    """Broken if another command cannot play a teardown because a file of rows is not in its
-    bundle, or takes rows that are not there. 1 s."""
+    """Broken if another command cannot play a teardown because its bundle lacks a file of rows, or
+    if it takes rows that are not there. 1 s."""
 
     class Shop:
         users = Feed("rows.csv", tmp_path, "here")

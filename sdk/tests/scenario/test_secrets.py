@@ -1,4 +1,4 @@
-"""Secrets are handles: their values are in no plan, and equal values share a handle."""
+"""Secrets are handles: no plan contains their values, and equal values share a handle."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ITERATORS = (
 
 @pytest.mark.parametrize("names", ITERATORS)
 def test_names_of_secret_headers_may_be_any_iterable(compile_text: Compile, names: str) -> None:
-    """Broken if the names of an iterator are read once too often, and the values are stored."""
+    """Broken if an iterator of names is read twice, so that the values are stored."""
     compiled = compile_text(SCENE.replace(LISTED, names).replace("x-session", "x-plain"))
     assert "hunter2" not in compiled.plan_json()
     assert "hunter2" in compiled.secrets.values()
@@ -89,7 +89,7 @@ PLAIN = (
 
 @pytest.mark.parametrize("name", [*SECRET, *PLAIN])
 def test_compiler_and_checker_call_the_same_names_secret(name: str) -> None:
-    """Broken if the compiler writes out what coordinators refuse, or coordinators store it."""
+    """Broken if the compiler writes what coordinators refuse, or if coordinators store it."""
     golden = Path(__file__).parents[3] / "proto/golden/plan.v1.json"
     plan = json.loads(golden.read_text(encoding="utf-8"))
     plan["tasks"][0]["steps"][0]["headers"] = [{"name": name.title(), "value": "hunter2"}]
@@ -99,7 +99,7 @@ def test_compiler_and_checker_call_the_same_names_secret(name: str) -> None:
 
 
 def test_every_secret_name_becomes_a_handle(compile_text: Compile) -> None:
-    """Broken if a name is called secret and its value is written out all the same."""
+    """Broken if the value of a name that is declared secret is written out."""
     headers = {name.title(): "hunter2" for name in SECRET}
     compiled = compile_text(f"""
         @scenario(mode="constant")
@@ -111,7 +111,7 @@ def test_every_secret_name_becomes_a_handle(compile_text: Compile) -> None:
 
 
 def test_fields_of_bodies_are_not_taken_for_headers(compile_text: Compile) -> None:
-    """Broken if a scenario no longer compiles since it logs in with a password."""
+    """Broken if a scenario that logs in with a password is no longer compiled."""
     compiled = compile_text("""
         @scenario(mode="constant")
         class S(VUser):

@@ -1,4 +1,5 @@
-"""What scenarios and flags say: shapes, units, gates; every wrong value named where it was said."""
+"""Settings in scenarios and flags: shapes, units, gates. Every wrong value is named where it was
+written."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ PROFILES = {
 
 @pytest.mark.parametrize("said", PROFILES)
 def test_a_shape_is_the_pieces_that_it_promises(said: str, compile_text: Compile) -> None:
-    """Broken if a scenario offers another curve than its words say."""
+    """Broken if a scenario offers another load curve than its settings describe."""
     assert pieces(compile_text(SCENE.format(said=said)).plan) == PROFILES[said]
 
 
@@ -179,7 +180,7 @@ WRONG = {
 
 @pytest.mark.parametrize("said", WRONG)
 def test_a_wrong_value_is_named_with_field_rule_and_value(said: str, refuse_text: Refuse) -> None:
-    """Broken if a wrong value passes, or its message leaves the user guessing."""
+    """Broken if a wrong value is accepted, or if its message does not say what to change."""
     (problem,) = refuse_text(SCENE.format(said=said))
     assert WRONG[said] in str(problem)
     assert "scene.py:3: " in str(problem)
@@ -222,7 +223,7 @@ FLAGS = {
 
 @pytest.mark.parametrize("flags", FLAGS)
 def test_a_wrong_flag_is_named_as_a_flag(flags: Overrides, refuse_text: Refuse) -> None:
-    """Broken if a mistake on the command line is blamed on the file."""
+    """Broken if a mistake on the command line is reported for the file."""
     (problem,) = refuse_text(SCENE.format(said="duration='20s'"), flags)
     assert FLAGS[flags] in str(problem)
 
@@ -281,7 +282,7 @@ def test_a_ramp_that_nothing_asked_for_is_cut_aloud(compile_text: Compile) -> No
 
 
 def test_flags_that_stages_replace_are_refused(refuse_text: Refuse) -> None:
-    """Broken if --rps on a staged scenario changes nothing in silence."""
+    """Broken if --rps on a staged scenario silently has no effect."""
     flags = Overrides(rps="5", duration="5s", mode="constant", ramp_up="1s")
     problems = refuse_text(SCENE.format(said="stages=[('1m', 5)]"), flags)
     places = [problem.place for problem in problems]
@@ -302,7 +303,7 @@ RESTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("said", RESTS)
 def test_users_rest_by_their_settings(compile_text: Compile, said: str) -> None:
-    """Broken if users of a closed loop come back earlier or later than the scenario says."""
+    """Broken if the think time of users differs from the scenario's setting."""
     plan = compile_text(SCENE.format(said=f"users=5, {said}")).plan
     assert plan["rest"] == RESTS[said]
     assert plan["schema"] == f"loadpilot.plan/{2 if 'median_us' in str(plan['rest']) else 1}"
@@ -342,8 +343,8 @@ STAGED = {
 
 @pytest.mark.parametrize(("said", "flags"), STAGED)
 def test_users_follow_stages(said: str, flags: Overrides, compile_text: Compile) -> None:
-    """Broken if stages of users are read otherwise than those of a rate, or a plan with them could
-    be taken for one that older agents know."""
+    """Broken if stages of users are read differently from those of a rate, or if older agents
+    accept a plan with them."""
     compiled = compile_text(SCENE.format(said=said), flags)
     plan, (stages, replaced) = compiled.plan, STAGED[said, flags]
     assert compiled.replaced == replaced
@@ -358,7 +359,8 @@ def test_users_follow_stages(said: str, flags: Overrides, compile_text: Compile)
 def test_a_number_of_users_replaces_their_stages(
     compile_text: Compile, refuse_text: Refuse
 ) -> None:
-    """Broken if --users beside stages of the scenario lasts as long as nobody said."""
+    """Broken if --users beside stages of the scenario gets a duration that the user did not give.
+    """
     scene = SCENE.format(said="user_stages=[('1s', 4)]")
     compiled = compile_text(scene, Overrides(users=3, duration="2s"))
     assert (compiled.plan["users"], compiled.replaced) == (3, ("user_stages",))
@@ -390,7 +392,7 @@ LOOPS = {
 def test_flags_for_a_closed_loop_replace_the_schedule(
     said: str, flags: Overrides, compile_text: Compile
 ) -> None:
-    """Broken if a flag is ignored, or puts aside a setting without a word."""
+    """Broken if a flag is ignored, or replaces a setting without a message."""
     compiled = compile_text(SCENE.format(said=said), flags)
     users, secs, replaced = LOOPS[said, flags]
     assert (compiled.plan["users"], compiled.replaced) == (users, replaced)
@@ -400,7 +402,7 @@ def test_flags_for_a_closed_loop_replace_the_schedule(
 
 
 def test_a_rate_beside_users_is_refused(refuse_text: Refuse) -> None:
-    """Broken if one of two contradicting loads wins in silence."""
+    """Broken if one of two contradicting loads is silently ignored."""
     said = "users=5"
     for scene, flags in [
         (said, Overrides(rps="5")),
@@ -422,7 +424,7 @@ def test_gates_that_need_a_plan_are_refused_in_a_closed_loop(refuse_text: Refuse
 
 
 def test_a_call_may_have_time_outs_in_parts(compile_text: Compile) -> None:
-    """Broken if a part is taken for the whole, or the whole lost its default."""
+    """Broken if a part is taken for the whole, or if the whole loses its default."""
     said = "timeout={'connect': '1s', 'first_byte': 2}"
     plan = compile_text(SCENE.format(said=said)).plan
     assert plan["timeout_us"] == 30 * SECOND
@@ -432,7 +434,7 @@ def test_a_call_may_have_time_outs_in_parts(compile_text: Compile) -> None:
 
 
 def test_exchanges_are_written_out_where_the_flag_asks() -> None:
-    """Broken if the flag is not read, or takes anything."""
+    """Broken if the flag is not read, or accepts any value."""
     for flag, wanted in [("2", 2), (None, 0)]:
         found, problems = options.read("x.py", RunFlags(debug_requests=flag), {})
         assert found is not None
@@ -444,7 +446,8 @@ def test_exchanges_are_written_out_where_the_flag_asks() -> None:
 def test_the_wait_of_users_can_be_set_for_one_run(
     compile_text: Compile, refuse_text: Refuse
 ) -> None:
-    """Broken if --wait adds to the scenario's pause, or is taken where users do not wait."""
+    """Broken if --wait adds to the scenario's think time, or is accepted where users do not wait.
+    """
     scene = SCENE.format(said="users=5, pacing='3s'")
     rests = {"1s": (1, 1), "1s, 3s": (1, 3), "0,2": (0, 2)}
     for text, (least, most) in rests.items():
@@ -470,7 +473,7 @@ def test_the_wait_of_users_can_be_set_for_one_run(
 
 
 def test_the_defaults_are_those_that_are_documented(compile_text: Compile) -> None:
-    """Broken if a default drifts from what the documentation says."""
+    """Broken if a default differs from the documentation."""
     plan = compile_text(SCENE.format(said="")).plan
     assert plan["timeout_us"] == 30 * SECOND
     assert plan["max_wait_us"] == plan["timeout_us"]

@@ -1,4 +1,4 @@
-"""Tags: said by scenario and flags, bounded, and refused where they are said."""
+"""Tags: set by scenario and flags, limited, and refused where they are written."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_wrong_tags_are_refused(refuse_text: Refuse, tags: str, what: str) -> No
 
 
 def test_a_wrong_flag_is_refused_where_it_is_said(refuse_text: Refuse) -> None:
-    """Broken if a mistake of the command line is reported as one of the file."""
+    """Broken if a mistake on the command line is reported as one of the file."""
     problems = refuse_text(tagged("{}"), Overrides(tags={"my team": "shop", "area": ""}))
     assert [problem.place for problem in problems] == ["--tag", "--tag"]
 
 
 @pytest.mark.parametrize("argument", ["team", "=shop"])
 def test_a_flag_is_a_name_and_a_value(argument: str) -> None:
-    """Broken if half a tag is taken for one."""
+    """Broken if a part of a tag is taken for a tag."""
     given: dict[str, Any] = {"env": (argument,), "tag": ("a=1", "a=2")}
     _, problems = read("scene.py", RunFlags(**given), {})
     assert [str(problem) for problem in problems] == [

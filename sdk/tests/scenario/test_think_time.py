@@ -1,4 +1,4 @@
-"""Think times of a distribution: what is wrong with one is said where it was written."""
+"""Think times of a distribution: a mistake is reported where it was written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ WRONG = {
 
 @pytest.mark.parametrize("said", WRONG)
 def test_a_wrong_distribution_is_named_with_its_line(said: str, refuse_text: Refuse) -> None:
-    """Broken if a distribution that no user can follow passes, or the rule is not said. 1 s."""
+    """Broken if an impossible distribution is accepted, or if the error does not name the rule. 1
+    s."""
     (problem,) = refuse_text(SCENE.format(said=said))
     assert WRONG[said] in str(problem)
     assert "scene.py:3: wait" in str(problem)
@@ -55,13 +56,13 @@ FLAGS = {
 
 @pytest.mark.parametrize("flags", FLAGS)
 def test_a_wrong_distribution_is_named_with_its_flag(flags: Overrides, refuse_text: Refuse) -> None:
-    """Broken if a mistake in --wait is blamed on the file, or its rule is not said. 1 s."""
+    """Broken if a mistake in --wait is reported for the file, or without its rule. 1 s."""
     (problem,) = refuse_text(SCENE.format(said=""), flags)
     assert str(problem).startswith("--wait")
     assert FLAGS[flags] in str(problem)
 
 
 def test_a_distribution_is_written_as_it_was_given() -> None:
-    """Broken if an output shows a distribution otherwise than the scenario does. 0 s."""
+    """Broken if an output shows a distribution in another form than the scenario. 0 s."""
     assert repr(exponential(mean=2)) == "exponential(mean=2)"
     assert repr(lognormal(median="8s", p99="45s")) == "lognormal(median='8s', p99='45s')"

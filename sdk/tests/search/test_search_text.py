@@ -1,4 +1,4 @@
-"""The lines of a search, and of two searches beside each other."""
+"""The output of a search, and of a comparison of two searches."""
 
 from __future__ import annotations
 
@@ -73,12 +73,13 @@ PROBES = [probe(200, "passed"), probe(204, "failed", "p95_ms 99.0, must be <= 60
     ],
 )
 def test_the_last_line_says_what_was_found(found: dict[str, Any], line: str) -> None:
-    """Broken if a search that found nothing reads as if it had found something."""
+    """Broken if a search without a result reads as if it had one."""
     assert conclusion(found) == line
 
 
 def test_a_probe_has_one_line_and_its_reasons() -> None:
-    """Broken if the load generator's limit reads as the target's, or text moves the cursor."""
+    """Broken if the limit of the load generator reads as the target's, or if text moves the cursor.
+    """
     text = probe_line(3, "bisect", probe(1_270.5, "failed", "a\x1b[2Jb", limited_by="generator"))
     first, generator, reason = text.split("\n")
     assert first.split()[:4] == ["3", "✗", "fails", "1,270.5/s"]
@@ -98,7 +99,7 @@ def test_a_rate_is_written_in_full(urps: int, text: str) -> None:
 
 
 def test_the_command_that_goes_on_holds_no_secret() -> None:
-    """Broken if a token is printed, or --resume comes twice."""
+    """Broken if a token is printed, or if --resume appears twice."""
     words = ["search", "a b.py", "--nats-token", "t0k3n", "--nats-token=t0k3n", "--start", "5"]
     command = resume_command(words, "01k")
     assert command == (
@@ -129,7 +130,7 @@ def compared(**more: Any) -> dict[str, Any]:
 
 
 def test_a_comparison_ends_with_its_judgement() -> None:
-    """Broken if a regression, chance and no judgement look alike."""
+    """Broken if a regression, a difference by chance and a missing judgement look alike."""
     assert max_rate_text(compared()).splitlines() == [
         "baseline           200/s, 204/s failed  01k",
         "current            150/s, 153/s failed  01k",

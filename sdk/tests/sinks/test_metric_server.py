@@ -1,4 +1,4 @@
-"""A server of metrics that answers late, once, in drops or with foreign text."""
+"""A metric server that answers late, once, byte by byte or with unexpected text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ RUN = cast(
 
 
 class Server:
-    """Answers each request with the next bytes of a list, the last ones again and again."""
+    """Answers each request with the next bytes of a list, and then with the last ones again and
+    again."""
 
     def __init__(
         self,
@@ -102,7 +103,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
 
 
 def sent(server: Server, messages: int) -> MetricServer:
-    """A sink that has sent so many messages and the last one, or has given up."""
+    """A sink that has sent this number of messages and the last one, or has given up."""
     sink = MetricServer(server.out)
     for number in range(1, messages + 1):
         sink.take(RUN)
@@ -115,7 +116,7 @@ def sent(server: Server, messages: int) -> MetricServer:
 
 
 def test_a_message_is_sent_again_to_a_server_that_recovers(serve: Callable[..., Server]) -> None:
-    """Broken if a server that restarts loses a message that it could have."""
+    """Broken if a message is lost because its server restarts."""
     server = serve(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", OK)
     sink = sent(server, 2)
     assert (sink.trouble(), sink.summary()) == (None, "9 points")
@@ -123,14 +124,15 @@ def test_a_message_is_sent_again_to_a_server_that_recovers(serve: Callable[..., 
 
 
 def test_a_kept_connection_that_closed_is_opened_again(serve: Callable[..., Server]) -> None:
-    """Broken if a server that closes idle connections costs points."""
+    """Broken if points are lost because a server closes idle connections."""
     server = serve(OK, closes=True)
     sink = sent(server, 3)
     assert (sink.trouble(), sink.summary()) == (None, "12 points")
 
 
 def test_a_message_that_is_refused_is_sent_once(serve: Callable[..., Server]) -> None:
-    """Broken if a refusal is repeated, or a server's words steer the terminal or fill it."""
+    """Broken if a refused message is sent again, or if the server's text controls or fills the
+    terminal."""
     words = b"\x1b[2Jno\nmore" + b"x" * 70_000
     head = f"HTTP/1.1 400 Bad\r\nContent-Length: {len(words)}\r\n\r\n".encode()
     server = serve(head + words)
@@ -145,7 +147,7 @@ def test_a_message_that_is_refused_is_sent_once(serve: Callable[..., Server]) ->
 
 @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"\0" * 100, b"HTTP/1.1 2"])
 def test_a_server_of_something_else(serve: Callable[..., Server], answer: bytes) -> None:
-    """Broken if an answer that is not HTTP ends the thread, or counts as taken."""
+    """Broken if an answer that is not HTTP ends the thread, or counts as an acceptance."""
     sink = sent(serve(answer, closes=True), 2)
     trouble = sink.trouble()
     assert trouble is not None
@@ -162,7 +164,7 @@ def test_an_answer_in_drops_holds_up_nothing(serve: Callable[..., Server]) -> No
 
 
 def test_the_last_message_overtakes_those_that_wait(serve: Callable[..., Server]) -> None:
-    """Broken if a slow server gets the final counts too late, behind old ones; or if those that it
+    """Broken if a slow server gets the final counts only after old ones, or if messages that it
     never got are not counted."""
     server = serve(OK, holds=True)
     sink = MetricServer(server.out)
@@ -180,7 +182,8 @@ def test_the_last_message_overtakes_those_that_wait(serve: Callable[..., Server]
 
 @pytest.mark.parametrize("name", ["p", "password", "token", "key", "authkey", "Access_Token"])
 def test_a_password_in_a_query_is_sent_over_https_only(name: str) -> None:
-    """Broken if such a password crosses a network unencrypted, while ann:password@ may not."""
+    """Broken if a password in a query crosses a network unencrypted, while one in ann:password@ may
+    not."""
     for address, is_taken in (
         (f"http://example.com/w?a=b&{name}=hunter2", False),
         (f"https://example.com/w?a=b&{name}=hunter2", True),
@@ -198,7 +201,7 @@ ADDRESSES = ["http://a..b:9/", f"http://{'a' * 64}.example/", "http://127.0.0.1:
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_address_that_cannot_be_encoded(address: str) -> None:
-    """Broken if such an address starts a run, or ends the thread with a traceback."""
+    """Broken if an invalid address starts a run, or ends the thread with a traceback."""
     problems: list[Problem] = []
     stdout = StandardOutput(quiet=True, product=None)
     assert not read_outs([f"prometheus={address}"], {}, stdout, problems)

@@ -1,4 +1,4 @@
-"""The endpoint of `--metrics`: how many connections it takes, and when a command waits for it."""
+"""The endpoint of `--metrics`: its number of connections, and when a command waits for a scrape."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ def test_silent_connections_do_not_keep_a_scraper_out(
         ([], [], 10.0),
         ([9.0], [], 10.0),
         ([-20.0, 9.0], [], 10.0),
-        # One scraper: until its next scrape, or as long as two intervals and a second.
+        # With one scraper, until its next scrape, but at most two intervals and a second.
         ([7.0, 8.0, 9.0], [10.3], 10.5),
         ([7.0, 8.0, 9.0], [], 12.0),
         ([-1.0, 9.0], [19.0], 19.0),
-        # Two scrapers with the same interval: until both of them came.
+        # With two scrapers of the same interval, until both of them came.
         ([6.0, 6.1, 8.0, 8.1, 10.0], [10.1, 12.0], 12.5),
     ],
 )
@@ -102,8 +102,8 @@ def test_a_command_waits_for_the_scrapes_that_are_expected(
     comes_at: list[float],
     ends_at: float,
 ) -> None:
-    """Broken if the end of a command waits for a scraper that is not there, or not for one that
-    comes each second, or for the first of two only."""
+    """Broken if the end of a command waits for a scraper that is not there, does not wait for one
+    that comes each second, or waits only for the first of two."""
     subject, _ = endpoint
     now = 10.0
     monkeypatch.setattr(scrape_endpoint, "monotonic", lambda: now)
@@ -136,7 +136,7 @@ def test_an_answer_that_came_too_late_is_no_last_scrape(
     sent_after_s: float,
     waits_s: float,
 ) -> None:
-    """Broken if the end of a command takes an answer that Prometheus had dropped, or drops before
+    """Broken if the end of a command takes an answer that Prometheus discarded, or discards before
     it arrives, for its last scrape."""
     subject, address = endpoint
     now = begun = 10.0
@@ -153,7 +153,7 @@ def test_an_answer_that_came_too_late_is_no_last_scrape(
     with socket.create_connection(split_address(address), timeout=TIMEOUT_S) as connection:
         connection.sendall(f"GET /metrics HTTP/1.0\r\n{SCRAPE_TIMEOUT}: {timeout}\r\n\r\n".encode())
         answer = b""
-        # The connection ends after all that follows the answer.
+        # The endpoint closes the connection only after it has finished with the answer.
         while part := connection.recv(65_536):
             answer += part
     assert answer.split()[1] == b"200"
@@ -198,7 +198,7 @@ def test_a_signal_ends_the_wait(
     ],
 )
 def test_only_names_of_loopback_are_served(header: str, *, allowed: bool) -> None:
-    """Broken if a page whose host resolves to loopback may read the figures."""
+    """Broken if a web page whose host resolves to loopback can read the figures."""
     assert is_loopback(header) == allowed
 
 
@@ -216,7 +216,7 @@ def test_only_names_of_loopback_are_served(header: str, *, allowed: bool) -> Non
     ],
 )
 def test_addresses(text: str, *, is_taken: bool) -> None:
-    """Broken if an address off loopback, or one that is none, is listened at."""
+    """Broken if the endpoint listens at an address off loopback, or at an invalid one."""
     problems: list[Problem] = []
     outs = read_metrics(text, problems)
     assert (len(outs), len(problems)) == ((1, 0) if is_taken else (0, 1))

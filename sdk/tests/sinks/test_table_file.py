@@ -1,4 +1,4 @@
-"""The files of `run --out`, row by row, and what the flag means where it is configured."""
+"""The files of `run --out`, row by row, and the meaning of the flag in configuration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows(path: Path | None) -> Rows:
 
 @pytest.mark.parametrize("old", [None, "old", "linked"])
 def test_rows_that_changed_are_corrected(folder: Path, old: str | None) -> None:
-    """Broken if a call that was reported late stays out of the file, or a link is replaced."""
+    """Broken if a call that was reported late is not in the file, or if a link is replaced."""
     path = folder / "x"
     if old == "linked":
         path = folder.parent / "link"
@@ -62,7 +62,7 @@ def test_rows_that_changed_are_corrected(folder: Path, old: str | None) -> None:
 def test_a_pipe_cannot_be_corrected(
     folder: Path, first: list[str], then: int, missed: int, why: str | None
 ) -> None:
-    """Broken if a row that is wrong or was left out is not counted."""
+    """Broken if an invalid row, or one that was left out, is not counted."""
     path = folder / "pipe"
     os.mkfifo(path)
     read: list[str] = []
@@ -79,7 +79,7 @@ def test_a_pipe_cannot_be_corrected(
 
 @pytest.mark.parametrize("old", [None, "old"])
 def test_a_file_whose_folder_is_gone(folder: Path, old: str | None) -> None:
-    """Broken if a file that cannot be replaced is lost, or not named."""
+    """Broken if a file that cannot be moved to its place is lost, or not named."""
     path = folder / "sub" / "x"
     path.parent.mkdir()
     if old is not None:
@@ -95,7 +95,7 @@ def test_a_file_whose_folder_is_gone(folder: Path, old: str | None) -> None:
 
 
 def test_a_file_of_a_run_without_an_end(folder: Path) -> None:
-    """Broken if a part of a run replaces the file of a whole one."""
+    """Broken if the file of a part of a run replaces that of a whole one."""
     path = folder / "x"
     path.write_text("old", encoding="utf-8")
     written = rows(path)
@@ -171,7 +171,7 @@ def test_a_file_holds_no_password(
 def test_a_detached_run_has_no_outputs(
     scene: Scene, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a command that leaves promises to write."""
+    """Broken if a detached command accepts outputs that it would not write."""
     monkeypatch.setenv("NATS_TOKEN", "t")
     fleet = ("--nats-url", "nats://127.0.0.1:1", "--external-agents", "1")
     assert scene.run("--out", "json=a", "--detach", *fleet) == 2

@@ -1,4 +1,4 @@
-"""Answers made up at random: what targets say, should say, and should never say."""
+"""Random responses: usual ones of a target, unusual ones, and impossible ones."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ FLOATS = (0.5, 1.0, -0.0, 1e16, 1.5e300, 1e-7, 2**53 + 2.0)
 
 
 def value(chance: Random, depth: int = 3) -> Any:
-    """Make up JSON with the keys that scenarios look for."""
+    """Make random JSON with the keys that scenarios look for."""
     match chance.randrange(8 if depth else 5):
         case 0:
             return chance.choice((None, True, False))
@@ -112,7 +112,7 @@ def value(chance: Random, depth: int = 3) -> Any:
 
 
 def answer(chance: Random) -> tuple[int, bytes, bytes]:
-    """Make up an answer: status, head, body."""
+    """Make a random response: status, head, body."""
     status = chance.choice(STATUSES)
     lines = [f"HTTP/1.1 {status} X", *chance.sample(HEADS, chance.randrange(4))]
     match chance.randrange(10):
@@ -129,7 +129,7 @@ def answer(chance: Random) -> tuple[int, bytes, bytes]:
 
 
 def life(chance: Random) -> Script:
-    """Make up the results of one user: in its preparation, twice in its task, in its clean-up."""
+    """Make random results of one user: in its preparation, twice in its task, in its clean-up."""
 
     def results(most: int, *more: str) -> list[Result]:
         answers: list[Result] = [answer(chance) for _ in range(1 + chance.randrange(most))]

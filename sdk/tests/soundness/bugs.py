@@ -1,7 +1,7 @@
-"""Bugs that a compiler could have, as changes to the code that it makes.
+"""Bugs that a compiler could have, as changes of the code that it makes.
 
-Each takes one piece of code and returns what a broken compiler would have made of it, or None when
-it would have made the same.
+Each takes one piece of code and returns the output of a broken compiler, or None when that would be
+the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Bug = "Callable[[Any], Any]"
 
 
 def _inside(kind: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Change what stands in pieces of this kind."""
+    """Change the content of pieces of this kind."""
 
     def bug(piece: Any) -> Any:
         if isinstance(piece, dict) and kind in piece and len(piece) == 1:
@@ -268,7 +268,8 @@ BUGS["json for data"] = lambda piece: (
 
 
 def broken(piece: Any, bug: Callable[[Any], Any]) -> tuple[Any, int]:
-    """Give the code that a compiler with this bug would make, and how often it would show."""
+    """Return the code that a compiler with this bug would make, and the number of changed places.
+    """
     changed = bug(piece)
     if changed is not None:
         return changed, 1

@@ -36,7 +36,7 @@ Line = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario that is compiled, or why it is not."""
+    """A compiled scenario, or the reason that it is not compiled."""
 
     text: str
     compiled: Compiled
@@ -67,7 +67,7 @@ class Case:
 
 
 def case(text: str, folder: Path) -> Case | None:
-    """Compile a scenario file; None when it is refused as a mistake."""
+    """Compile a scenario file; None if it is refused as a mistake."""
     path = folder / "scene.py"
     path.write_text(text)
     try:
@@ -83,7 +83,7 @@ def case(text: str, folder: Path) -> Case | None:
 
 
 def same(python: list[Line], code: list[Line]) -> bool:
-    """Whether code did what Python did, as far as it did not say that it cannot."""
+    """Whether code did the same as Python, up to where it reported that it cannot continue."""
     for one, other in zip(python, code, strict=False):
         if is_beyond(other):
             return True
@@ -93,7 +93,7 @@ def same(python: list[Line], code: list[Line]) -> bool:
 
 
 def is_beyond(line: Line) -> bool:
-    """Whether code says that it cannot go on as Python would."""
+    """Whether code reports that it cannot continue as Python would."""
     check, raised = line[2:4]
     return (check is not None and check[1].startswith(BEYOND)) or (
         raised is not None and raised.startswith(BEYOND)

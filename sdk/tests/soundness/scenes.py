@@ -1,7 +1,7 @@
-"""Scenarios made up at random: calls, branches, checks, state, loops, and what goes wrong in them.
+"""Random scenarios: calls, branches, checks, state, loops, and errors in them.
 
-They are made to fail often: wrong types, missing keys, variables that are not set. What they say
-must be the same in code and in Python, whatever it is.
+They fail often: wrong types, missing keys, variables that are not set. Their errors must be the
+same in code and in Python, whatever they are.
 """
 
 from __future__ import annotations

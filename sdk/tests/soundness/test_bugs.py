@@ -1,4 +1,4 @@
-"""The search finds what it searches for: each bug that is put into the compiler turns it red."""
+"""The search finds bugs: each bug that is put into the compiler makes it fail."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Search:
             place += 1
 
     def _play_more(self) -> bool:
-        """Play the next scenario that is code; false when there is no more."""
+        """Play the next scenario that is compiled to code; false if there are no more."""
         for seed in self._seeds:
             chance = Random(seed)  # noqa: S311  (a test that can be repeated)
             made = case(scene(chance), self._folder)
@@ -57,7 +57,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
 @pytest.mark.long
 @pytest.mark.parametrize("name", BUGS)
 def test_the_search_finds_the_bug(search: Search, name: str) -> None:
-    """Broken if the compiler could have this bug undetected."""
+    """Broken if the search would not detect this bug of the compiler."""
     shown = 0
     for made, script, python in search:
         plan = dict(made.compiled.plan)

@@ -1,4 +1,4 @@
-"""Scenarios that mean to deceive the compiler: what could change under code stays in Python."""
+"""Scenarios that try to deceive the compiler: what could change under code stays in Python."""
 
 from __future__ import annotations
 
@@ -360,14 +360,15 @@ def scene(place: str, text: str) -> str:
 
 
 def test_the_scene_itself_becomes_code(tmp_path: Path) -> None:
-    """Broken if the pieces below prove nothing, since nothing of this is compiled anyway."""
+    """Broken if the plain scenario is not compiled: then the pieces below would prove nothing."""
     made = case(scene("module", ""), tmp_path)
     assert made is not None
     assert made.is_code, made.compiled.reasons
 
 
 def test_what_nests_too_deep_runs_in_python(tmp_path: Path) -> None:
-    """Broken if a scenario is refused, though Python could run it, since its code is too deep."""
+    """Broken if a scenario that Python could run is refused because its code is nested too deeply.
+    """
     made = case(scene("task", f"x = {'[' * 30}1{']' * 30}"), tmp_path)
     assert made is not None
     assert not made.is_code
@@ -376,7 +377,7 @@ def test_what_nests_too_deep_runs_in_python(tmp_path: Path) -> None:
 
 @pytest.fixture
 def shared() -> Iterator[None]:
-    """Take back what a piece did to the object that all scenarios of a process draw from."""
+    """Undo the changes of a piece to the object from which all scenarios of a process draw."""
     yield
     vars(rand).clear()
 
@@ -384,6 +385,6 @@ def shared() -> Iterator[None]:
 @pytest.mark.usefixtures("shared")
 @pytest.mark.parametrize(("place", "text"), PIECES)
 def test_what_could_change_stays_in_python(tmp_path: Path, place: str, text: str) -> None:
-    """Broken if code is made of what means something else at another moment, or elsewhere."""
+    """Broken if a piece is compiled whose meaning changes with the moment or the place."""
     made = case(scene(place, text), tmp_path)
     assert made is None or not made.is_code, text

@@ -1,4 +1,4 @@
-"""Code means what Python means: searched for a counterexample among scenarios made up at random."""
+"""Code has the meaning of Python: a search for a counterexample among random scenarios."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ PARTS = 4
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_code_does_what_python_does(tmp_path: Path, part: int) -> None:
-    """Broken if code sends another request, rests otherwise, or says anything else than Python."""
+    """Broken if code sends another request, has another think time, or raises another error than
+    Python."""
     seen: Counter[str] = Counter()
     seeds = range(FIRST + part, FIRST + CASES, PARTS)
     for seed in seeds:

@@ -1,4 +1,4 @@
-"""Functions of scenarios made up at random, statement by statement."""
+"""Functions of random scenarios, written statement by statement."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Writer:
         return self.chance.randint(0, most)
 
     def value(self, depth: int) -> str:
-        """Write a value that is often what it should be."""
+        """Write a value that is often valid."""
         picked = self.number(12)
         if picked == 12:
             return self.given(depth)
@@ -95,7 +95,7 @@ class Writer:
         return self.expression(depth - 1)
 
     def given(self, depth: int) -> str:
-        """Write what follows from seed and arrival."""
+        """Write an expression that depends on seed and arrival."""
         one, other = self.one(*self.locals), self.one("2", "-3", "7", "2.5", "True")
         return self.one(
             "next(self.rows)",
@@ -113,7 +113,7 @@ class Writer:
         )
 
     def texts(self, depth: int) -> str:
-        """Write what makes texts and lists of others."""
+        """Write an expression that makes texts and lists from others."""
         one, other = self.one(*self.locals), self.value(depth - 1)
         if self.number(2) > 0:
             one, other = self.one("'a b'", "' Id,x '", "'é'"), self.one("'a'", "' '", "','")
@@ -152,7 +152,7 @@ class Writer:
         return f"{'await ' * self.is_async}self.{name}({given})"
 
     def batch(self, indent: int) -> None:
-        """Write several requests at a time, and what is made of their answers."""
+        """Write several requests at a time, and an expression of their responses."""
         one = self.one("{'path': '/a'}", "{'path': f'/i/{v0}', 'method': 'POST', 'json': v1}")
         headers = "{'X-A': str(v0), 'X-B': f'Bearer {self.kept}'}"
         other = self.one(
@@ -183,7 +183,7 @@ class Writer:
                 self.add(indent + 1, self.one("r0.raise_for_status()", "v0 = r0.status_code"))
 
     def rest(self) -> str:
-        """Write a rest of some length."""
+        """Write a think time of some length."""
         time = self.one("0.25", "1.5", "rand.float()", "LIMIT", "0.1 + LIMIT", "True")
         most = self.one("4", "LIMIT + 1", "rand.int(4, 6)", "1e300")
         if self.number(9) == 0:
@@ -194,7 +194,7 @@ class Writer:
         return f"await asyncio.sleep({time})" if self.is_async else f"time.sleep({time})"
 
     def measured(self) -> str:
-        """Write what adds to a metric."""
+        """Write a statement that records a value of a metric."""
         value = self.one("1", "LIMIT / 2", "0.5", "True", "-0.0", "rand.int(0, 9)", "1e-7")
         if self.number(7) == 0:
             value = self.one("-1", "1e16", self.value(2))
@@ -274,7 +274,7 @@ class Writer:
         )
 
     def safe_text(self) -> str:
-        """Do the same with methods of text, formats and slices."""
+        """Write such an expression with methods of text, formats and slices."""
         text = self.one("'Ab c'", "' x '", "'a,b'", "'é'", "BASE", f"str({self.one(*self.locals)})")
         known = self.one(text, "'abca'")
         return self.one(
@@ -291,7 +291,8 @@ class Writer:
         )
 
     def seen(self, indent: int) -> None:
-        """Let what the variables hold be seen."""
+        """Write a statement that shows the values of the variables: a request, or a failing
+        assertion."""
         text = ", ".join(dict.fromkeys(("v0", *self.locals)))
         if self.may_ask:
             call = f"client.post('/seen', json=[{text}])"
@@ -305,7 +306,7 @@ class Writer:
         return f"({text})" if text[:1] in "0123456789-" else text
 
     def in_text(self, text: str) -> str:
-        """Give what may stand in an f-string of any version."""
+        """Return the text if any Python version accepts it in an f-string; otherwise a variable."""
         fits = not any(sign in text for sign in "\"'\\{}#")
         return text if fits else self.one(*self.locals)
 
@@ -350,14 +351,14 @@ class Writer:
         self.lines.append("    " * indent + text)
 
     def begin(self, indent: int) -> None:
-        """Give the variables values, or only on some ways."""
+        """Write assignments to the variables, some of them in branches."""
         for name in ("v0", *self.locals):
             if self.number(40) == 0:
                 self.add(indent, f"if LIMIT == {self.one('3', '4')}:")
                 self.add(indent + 1, f"{name} = {self.one(*LITERALS)}")
             elif name.startswith("v"):
                 self.add(indent, f"{name} = {self.one(*LITERALS)}")
-        # All of this is reached, since nothing of it raises.
+        # All of these are executed, since none of them raises.
         for _ in range(2):
             self.add(indent, f"{self.one(*self.locals)} = {self.safe()}")
         if self.number(1) == 0:

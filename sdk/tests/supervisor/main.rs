@@ -11,8 +11,9 @@ use std::path::Path;
 
 use supervised::{Lock, Supervised, children_of, gone};
 
-/// A worker that ends when it is asked to. It leaves traces of its start and its end in the folder
-/// that its connection file names. What it waits for outlives a killed worker, and so is bounded.
+/// A worker that ends when the supervisor asks it to. It leaves files about its start and its end
+/// in the folder that its connection file names. Its sleep outlives a killed worker, and so has a
+/// limit.
 const OBEDIENT: &str = r#"
     case "$3" in --id) who="$4" ;; *) who=coordinator ;; esac
     folder="$(sed -n 's/^ *"log_dir": "\(.*\)",*$/\1/p' "$2")"
@@ -22,7 +23,7 @@ const OBEDIENT: &str = r#"
     sleep 100 & wait
 "#;
 
-/// One that does not end when asked.
+/// A worker that does not end when the supervisor asks it to.
 const STUBBORN: &str = "trap '' TERM; exec sleep 1000";
 
 fn mode(path: &Path) -> u32 {
@@ -200,8 +201,8 @@ fn a_locked_folder_is_passed_over_or_named_as_busy() {
     );
 }
 
-/// Broken if a reader that comes while a stack starts or ends waits for a file that is never
-/// written, or fails.
+/// Broken if a reader that comes while a stack starts or ends fails, or waits for a file that is
+/// never written.
 #[test]
 fn a_reader_waits_for_a_stack_that_starts_or_ends() {
     let home = tempfile::tempdir().expect("a directory");
@@ -299,7 +300,7 @@ fn a_dead_server_comes_back_at_the_same_address() {
     TcpStream::connect(address).expect("the restart is told when the server answers again");
 }
 
-/// Python's imports are half of the start of an agent: they must not wait for the server.
+/// Python's imports take half of an agent's start: they must not wait for the server.
 #[test]
 fn workers_load_while_the_server_starts() {
     let home = tempfile::tempdir().expect("a directory");

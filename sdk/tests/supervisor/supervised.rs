@@ -1,5 +1,6 @@
-//! A supervisor under test: started as a process, spoken to over its pipes, watched through /proc.
-//! Must never leave a process behind: dropping it ends the supervisor, and with it the children.
+//! A supervisor under test: started as a process, controlled over its pipes, observed through
+//! /proc. Must never leave a process behind: dropping it ends the supervisor, and with it the
+//! children.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// How long anything may take before the test is given up, in ms.
+/// Maximum wait for anything before the test fails, in ms.
 const PATIENCE_MS: i32 = 30_000;
 
 pub(crate) struct Supervised {
@@ -23,7 +24,7 @@ impl Supervised {
         Self::start_with(&nats_server(), home, agents, script)
     }
 
-    /// The same with a program in place of nats-server.
+    /// The same stack with another program in place of nats-server.
     pub(crate) fn start_with(server: &Path, home: &Path, agents: u32, script: &str) -> Self {
         let words = serde_json::json!(["sh", "-c", script, "worker"]).to_string();
         let agents = agents.to_string();
@@ -32,12 +33,12 @@ impl Supervised {
         Self::spawn(server, "--root", home, &[arguments, commands].concat())
     }
 
-    /// A server alone, on the log in `folder`.
+    /// A server without a stack, on the log in `folder`.
     pub(crate) fn read(folder: &Path) -> Self {
         Self::spawn(&nats_server(), "--log-dir", folder, &["--reader"])
     }
 
-    /// A program in place of nats-server, alone.
+    /// The same with another program in place of nats-server.
     pub(crate) fn with_server(home: &Path, server: &Path) -> Self {
         Self::spawn(server, "--root", home, &["--reader"])
     }
@@ -62,7 +63,7 @@ impl Supervised {
         self.child.id()
     }
 
-    /// The next line that it says.
+    /// The next line of its output.
     pub(crate) fn event(&mut self) -> serde_json::Value {
         readable(self.ear.get_ref(), self.ear.buffer().is_empty());
         let mut line = String::new();
@@ -72,7 +73,7 @@ impl Supervised {
         serde_json::from_str(&line).expect("a line of JSON")
     }
 
-    /// Waits until the stack is open.
+    /// Waits until the stack is ready.
     pub(crate) fn ready(&mut self) -> serde_json::Value {
         let event = self.event();
         assert_eq!(event["event"], "ready", "{event}");
@@ -84,7 +85,7 @@ impl Supervised {
         mouth.write_all(words.as_bytes()).expect("it listens");
     }
 
-    /// The owner dies.
+    /// Closes the pipe, as the death of the owner does.
     pub(crate) fn fall_silent(&mut self) {
         self.mouth = None;
     }
@@ -106,7 +107,7 @@ impl Supervised {
             .expect("an exit code")
     }
 
-    /// The child whose arguments hold `mark`.
+    /// The child whose arguments contain `mark`.
     pub(crate) fn worker(&self, mark: &str) -> i32 {
         let marked = |pid: &u32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -118,17 +119,17 @@ impl Supervised {
             .expect("a child with this mark")
     }
 
-    /// Handles on all children as they are now; their numbers may be given away after their end.
+    /// Handles on all children as they are now; their process ids may be reused after their end.
     pub(crate) fn watch_children(&self) -> Vec<OwnedFd> {
         children_of(self.pid()).into_iter().map(watch).collect()
     }
 
-    /// Waits until a worker has said its first word.
+    /// Waits until a worker has written its first line.
     pub(crate) fn wait_for_output(&self, folder: &Path, worker: &str) {
         self.wait_for_lines(&folder.join(format!("{worker}.log")), 1);
     }
 
-    /// Waits until a file has so many lines, and returns them.
+    /// Waits until a file has this number of lines, and returns them.
     pub(crate) fn wait_for_lines(&self, path: &Path, count: usize) -> Vec<String> {
         let folder = path.parent().expect("a folder");
         let changes = inotify(folder, libc::IN_CREATE | libc::IN_MODIFY);
@@ -154,12 +155,12 @@ impl Supervised {
 
 impl Drop for Supervised {
     fn drop(&mut self) {
-        // Its own way of ending is the thorough one: it takes along what its children started.
+        // The supervisor's own end is the thorough one: it also ends what its children started.
         self.mouth = None;
         if !std::thread::panicking() && self.child.try_wait().is_ok_and(|end| end.is_none()) {
             readable(&watch(self.pid()), true);
         }
-        // An error means that it has ended, which is what is wanted.
+        // An error means that it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -192,7 +193,7 @@ pub(crate) fn children_of(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Kills a child of the supervisor, and what it started: each child leads a group of its own.
+/// Kills a child of the supervisor, and what the child started: each child leads a process group.
 pub(crate) fn kill(pid: i32) {
     // SAFETY: kill takes no pointer; the group's leader is a child of the supervisor under test.
     let killed = unsafe { libc::kill(-pid, libc::SIGKILL) };
@@ -213,11 +214,11 @@ fn watch(pid: u32) -> OwnedFd {
     let handle = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let handle = i32::try_from(handle).expect("a descriptor");
     assert!(handle >= 0, "process {pid} is gone already");
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     unsafe { OwnedFd::from_raw_fd(handle) }
 }
 
-/// The lock of a folder, as another stack holds it.
+/// The lock of a folder, held as by another stack.
 pub(crate) struct Lock {
     _file: File,
     closings: OwnedFd,
@@ -253,7 +254,7 @@ impl Lock {
 /// A handle that becomes readable when something in the folder changes.
 fn inotify(folder: &Path, changes: u32) -> OwnedFd {
     let path = std::ffi::CString::new(folder.to_str().expect("UTF-8")).expect("no NUL");
-    // SAFETY: the descriptor is new and nobody else's; the path ends in a NUL.
+    // SAFETY: the descriptor is new and has no other owner; the path ends in a NUL.
     unsafe {
         let handle = OwnedFd::from_raw_fd(libc::inotify_init1(libc::IN_CLOEXEC));
         assert!(libc::inotify_add_watch(handle.as_raw_fd(), path.as_ptr(), changes) >= 0);
@@ -261,7 +262,7 @@ fn inotify(folder: &Path, changes: u32) -> OwnedFd {
     }
 }
 
-/// Waits until `source` can be read, when `needed`; gives the test up after a while.
+/// Waits until `source` can be read, if `needed`; fails the test after a while.
 fn readable(source: &impl AsRawFd, needed: bool) {
     if !needed {
         return;

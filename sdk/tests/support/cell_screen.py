@@ -34,7 +34,7 @@ class CellScreen:
         return ["".join(row).rstrip() for row in self._cells]
 
     def feed(self, text: str) -> None:
-        """Takes what a program wrote, whole escapes only."""
+        """Takes the output of a program, whole escapes only."""
         place = 0
         while place < len(text):
             found = ESCAPE.match(text, place)

@@ -1,6 +1,6 @@
-"""The Python in READMEs and docs, as whole scenario files: what people copy from must work.
+"""The Python in READMEs and docs, as whole scenario files: examples that people copy must work.
 
-A block that is no whole file gets around it what its text takes for granted. Must never let a block
+A block that is not a whole file is completed with what its text presupposes. Must never let a block
 that looks like Python pass for something else.
 """
 
@@ -51,17 +51,17 @@ class Block:
 
     @property
     def is_scenario(self) -> bool:
-        """Whether it shows something that a scenario says."""
+        """Whether it shows a part of a scenario."""
         return "client." in self.text or "@scenario" in self.text
 
     @property
     def is_whole(self) -> bool:
-        """Whether it can be saved as it is, and run."""
+        """Whether it can be saved and run as it is."""
         return all(word in self.text for word in ("import LoadClient", "@scenario", "class "))
 
     @property
     def file(self) -> str:
-        """A scenario file with it inside."""
+        """A scenario file that contains the block."""
         if self.is_whole:
             return self.text
         text, decorator = self.text, "@scenario\n"

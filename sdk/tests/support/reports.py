@@ -1,4 +1,4 @@
-"""Reports as the native module writes them, for tests of what Python makes of them."""
+"""Reports as the native module writes them, for tests of Python code that reads them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def valid(value: dict[str, Any], schema: str = "report") -> dict[str, Any]:
 
 
 def ladder(base_us: int, count: int = 1045) -> dict[str, Any]:
-    """Build a plausible ladder on a base."""
+    """Build plausible percentiles above a base."""
     points = {"p50": 1, "p75": 1.5, "p90": 2, "p95": 3, "p99": 9, "p99_9": 30, "p99_99": 90}
     rungs = {f"{name}_us": int(base_us * factor) for name, factor in points.items()}
     return {
@@ -207,12 +207,12 @@ def changed(**changes: Any) -> dict[str, Any]:
 
 
 def parsed(**changes: Any) -> dict[str, Any]:
-    """Change the report; raises when the native module would not write it."""
+    """Change the report; raises if the native module would not write it."""
     return valid(changed(**changes))
 
 
 def troubled() -> dict[str, Any]:
-    """Build the report of a run in which much went wrong, with hostile names in it."""
+    """Build the report of a run with many failures, with hostile names in it."""
     evil = "ev\x1b[31mil\u202e"
     report = changed(
         scenario=evil,
@@ -277,7 +277,7 @@ def troubled() -> dict[str, Any]:
 
 
 def measured() -> dict[str, Any]:
-    """Build the report of a scenario that checked and measured, and of gates on both."""
+    """Build the report of a scenario with checks and metrics, and of gates on both."""
     report = changed()
     cart = {"min": -2.5, "p50": 19.99, "p90": 88.0, "p95": 99.5, "p99": 250.0, "max": 1234.0}
     report["checks"] = {"passed": 1_199_999, "failed": 1}
@@ -305,7 +305,7 @@ def measured() -> dict[str, Any]:
 
 
 def closed() -> dict[str, Any]:
-    """Build the report of a closed loop, of which a stretch is missing."""
+    """Build the report of a closed loop with a gap in its data."""
     report = changed(
         rps_target=0.0,
         run__shape="closed",
@@ -325,7 +325,7 @@ def closed() -> dict[str, Any]:
 
 
 def empty() -> dict[str, Any]:
-    """Build the report of a run in which nothing was finished."""
+    """Build the report of a run without a finished call."""
     report = changed(
         error_rate_pct=None,
         requests_total=0,

@@ -1,4 +1,4 @@
-"""`loadpilot run` over a log and a stack that are stand-ins."""
+"""`loadpilot run` with stand-ins for log and stack."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
 
 
 def press(*numbers: signal.Signals) -> Callable[[], None]:
-    """Send signals to this process, as a terminal or an operator would."""
+    """Send signals to this process, as a terminal or an operator does."""
 
     def send() -> None:
         for number in numbers:

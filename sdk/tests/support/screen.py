@@ -51,7 +51,7 @@ class Screen:
 
     @property
     def text(self) -> list[str]:
-        """All rows, with those that have left the screen; a wrapped line is one."""
+        """All rows, including those that have left the screen; a wrapped line is one."""
         lines, part = [], ""
         for row in self._rows:
             part += "".join(cell.text for cell in row.cells)
@@ -70,7 +70,7 @@ class Screen:
         return max(0, len(self._rows) - self.height)
 
     def feed(self, text: str) -> None:
-        """Takes what a program wrote, whole escapes only."""
+        """Takes the output of a program, whole escapes only."""
         place = 0
         while place < len(text):
             if text[place] == "\x1b":

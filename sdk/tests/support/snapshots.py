@@ -51,7 +51,7 @@ def snapshot(**changes: Any) -> dict[str, Any]:
 
 
 def gates(**actual: float | None) -> list[dict[str, Any]]:
-    """Build the gates as they stand; those that are not named pass."""
+    """Build the gates with their state; those that are not named pass."""
     measured = {"p99_ms": 31.2, "error_rate": 0.0, "checks": 100.0} | actual
     built = []
     for gate in GATED.gates:
@@ -72,7 +72,7 @@ def gates(**actual: float | None) -> list[dict[str, Any]]:
 
 
 def tasks(number: int, **errors: int) -> list[dict[str, Any]]:
-    """Build so many tasks; the names are task_0 and so on."""
+    """Build this number of tasks; the names are task_0 and so on."""
     latency = {"p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0, "max_ms": 4.0}
     names = [f"task_{place}" for place in range(number)]
     return [

@@ -1,4 +1,4 @@
-"""What type checkers must report: each line with the word `wrong` behind it, and no other."""
+"""Code that type checkers must report: each line that ends with the word `wrong`, and no other."""
 
 import asyncio
 

@@ -21,7 +21,7 @@ KEPT: list[object] = []
 
 
 def suspended() -> None:
-    """Leave a user in each task."""
+    """Leave a user suspended in each task."""
     _, made, packed = compiled("http://localhost")
     played = Rehearsal.in_python(packed.content, packed.file, made.plan_json())
     KEPT.append(played)
@@ -32,7 +32,7 @@ def suspended() -> None:
 
 
 def sent() -> None:
-    """Leave as soon as the first request has reached a target that never answers."""
+    """Exit as soon as the first request has reached a target that never answers."""
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     cls, made, _ = compiled(url)

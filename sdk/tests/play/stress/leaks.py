@@ -1,12 +1,12 @@
-"""Puts users through everything, and prints how the interpreter's books stand after each round.
+"""Puts users through all ways to play, and prints the interpreter's counts after each round.
 
     python leaks.py rehearsed 6 50
     python leaks.py sent 6 2
 
-`rehearsed` moves users on by hand, without a network, and lets go of some in mid-request; `sent`
-prepares and retires users as a run does, batches and event loop included. Each line has the blocks
-that Python has allocated, the objects that its collector knows, and the references that were added
-to one of the objects that all share, of the one that has gained most. The reader judges.
+`rehearsed` advances users by hand, without a network, and drops some during a request; `sent`
+prepares and retires users as a run does, batches and event loop included. Each line has the number
+of blocks that Python has allocated, the number of objects that its collector knows, and the
+references added to one of the shared objects: the one that has gained most. The reader judges.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ USERS = 20
 
 
 class Shared:
-    """What modules and their classes have by a name: it is there before the users come and after
+    """The objects that modules and their classes name: they exist before the users come and after
     they have gone.
 
-    It does not come from the collector, which also lists what modules keep for reuse (the
+    The list does not come from the collector, which also lists what modules keep for reuse (the
     iterators of futures in CPython 3.12): a reference to those breaks them. And a debug build's
-    `sys.gettotalrefcount` counts what the interpreter takes and gives back, but not what the native
-    module does, which is no debug build.
+    `sys.gettotalrefcount` counts the references of the interpreter, but not those of the native
+    module, which is no debug build.
     """
 
     def __init__(self) -> None:
@@ -63,27 +63,27 @@ class Shared:
         self.counts = self.counted()
 
     def counted(self) -> array[int]:
-        """The references to each object. No object is made on the way that would be counted."""
+        """The number of references to each object. It makes no object that would be counted."""
         counts = array("q", self.counts)
         for at, one in enumerate(self.objects):
             counts[at] = sys.getrefcount(one)
         return counts
 
     def gained(self) -> tuple[int, str]:
-        """Most references that one of them has gained since, and which one it is."""
+        """The maximum number of references that one object has gained since, and that object."""
         now = self.counted()
         at = max(range(len(now)), key=lambda at: now[at] - self.counts[at])
         return now[at] - self.counts[at], repr(self.objects[at])[:80]
 
 
 def collect() -> None:
-    """Let go of all that can be collected, and of what that held."""
+    """Collect all garbage, and what it held."""
     for _ in range(3):
         gc.collect()
 
 
 def books(shared: Shared) -> dict[str, int | str]:
-    """What Python has now, when nothing is left to collect."""
+    """Python's counts when nothing is left to collect."""
     collect()
     found = {"blocks": sys.getallocatedblocks(), "objects": len(gc.get_objects())}
     gained, what = shared.gained()
@@ -91,14 +91,14 @@ def books(shared: Shared) -> dict[str, int | str]:
 
 
 def compiled(target: str) -> Any:
-    """The scene as the command would ask for it."""
+    """Compile the scene as the command does."""
     loaded = load(SCENE)
     cls = choose(loaded, None)
     return cls, compile_scenario(loaded, cls, target, Overrides()), bundle(loaded)
 
 
 def rehearsed() -> Callable[[], None]:
-    """Each task, ended in each way, of users that are made for it."""
+    """Play each task to each of its ends, with a new user for each."""
     _, made, packed = compiled("http://localhost")
     played = Rehearsal.in_python(packed.content, packed.file, made.plan_json())
 
@@ -112,7 +112,7 @@ def rehearsed() -> Callable[[], None]:
 
 
 def live(user: RehearsedUser, task: int, end: str) -> None:
-    """One user's task to its end, or to the request in which it ends."""
+    """Play one user's task to its end, or to the request in which it ends."""
     wanted = user.begin(task)
     while wanted.sends is not None or wanted.rests_us is not None:
         if wanted.rests_us is not None:
@@ -139,10 +139,10 @@ def answered(user: RehearsedUser, end: str) -> Wanted:
 
 
 class Target(BaseHTTPRequestHandler):
-    """Answers everything alike."""
+    """Answers every request alike."""
 
     protocol_version = "HTTP/1.1"
-    # Head and body leave together: apart, each answer would wait for an acknowledgement.
+    # Head and body are sent together: apart, each answer would wait for an acknowledgement.
     wbufsize = 1 << 16
     disable_nagle_algorithm = True
 
@@ -161,20 +161,20 @@ class Target(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Takes all connections that users open at a time."""
+    """A server that accepts all connections that users open at a time."""
 
     request_queue_size = 256
 
 
 def target() -> str:
-    """A server of this process, until that ends."""
+    """A server in this process, for as long as the process lives."""
     server = Server(("127.0.0.1", 0), Target)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}"
 
 
 def sent(url: str) -> Callable[[], None]:
-    """Users that are prepared and retired, over real connections and an event loop."""
+    """Prepare and retire users, over real connections and an event loop."""
     cls, made, _ = compiled(url)
 
     def once() -> None:
@@ -195,10 +195,10 @@ def begun(cls: type, made: Any, url: str) -> Player:
 
 
 def main() -> None:
-    """Print the books after each round."""
+    """Print the counts after each round."""
     kind, rounds, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     once = rehearsed() if kind == "rehearsed" else sent(target())
-    # What the first users bring about for good is there before anything is counted.
+    # Permanent allocations of the first users are made before anything is counted.
     once()
     shared = Shared()
     for _ in range(rounds):

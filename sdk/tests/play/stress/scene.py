@@ -1,4 +1,4 @@
-"""What users are put through again and again: each way to play a task, each way that it can end."""
+"""The scenario of the stress tests: each way to play a task, and each way that it can end."""
 
 import asyncio
 import time
