@@ -1,5 +1,5 @@
-"""Fixtures of several test files: a scenario file on disk, loaded and compiled as by the command.
-"""
+"""Fixtures of several test files: a scenario file on disk, loaded and compiled as by the
+command."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ COMMAND_TIMEOUT_S = 20.0
 
 
 class OracleError(Exception):
-    """The oracle did not do what the test asked of it."""
+    """The oracle did not perform a test's command."""
 
 
 class Outcome(StrEnum):
-    """What became of a request; README.md defines each."""
+    """The outcome of a request; README.md defines each."""
 
     INCOMPLETE = "incomplete"
     MALFORMED = "malformed"
@@ -55,7 +55,7 @@ BROKEN = frozenset({Outcome.INCOMPLETE, Outcome.MALFORMED})
 
 
 class Of(StrEnum):
-    """Which count to wait for."""
+    """The count to wait for."""
 
     RECEIVED = "received"
     ENDED = "ended"
@@ -222,14 +222,14 @@ class Oracle:
         finally:
             self._process.stdout.close()
 
-    # What it saw.
+    # Observations.
 
     def requests(self) -> list[Request]:
         """Every request received whole so far, by order of arrival; open ones included."""
         return [request for request in self._all() if request.outcome not in BROKEN]
 
     def broken(self) -> list[Request]:
-        """What was not received as a whole, well-formed request; none, if the client is right."""
+        """Requests that were not received whole and well-formed; none, if the client is right."""
         return [request for request in self._all() if request.outcome in BROKEN]
 
     def counts(self) -> Counts:

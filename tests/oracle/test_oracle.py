@@ -29,7 +29,8 @@ def get(oracle: Oracle, path: str, *, request_id: str = "") -> int:
 
 
 def test_requests_are_what_was_sent(tmp_path: Path) -> None:
-    """A lost, doubled or garbled line would falsify every test that counts with this driver."""
+    """Broken if a log line is lost, doubled or garbled: every test that counts with this driver
+    would be wrong."""
     log = tmp_path / "log"
     with Oracle(built_binary(), log, id_header="X-Id", log_headers=True) as oracle:
         for n in range(20):
@@ -49,7 +50,8 @@ def test_requests_are_what_was_sent(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other kernels tell no receive times of TCP")
 def test_the_kernel_had_it_before_the_oracle_read_it(tmp_path: Path) -> None:
-    """The bench measures by this time: one of another clock, or of another request, would lie."""
+    """Broken if this time is from another clock, or of another request: the bench measures by
+    it."""
     with Oracle(built_binary(), tmp_path / "log", kernel_times=True) as oracle:
         for _ in range(1_000):  # the first packets may come without a time
             get(oracle, "/")
@@ -67,7 +69,8 @@ def test_the_kernel_had_it_before_the_oracle_read_it(tmp_path: Path) -> None:
 
 
 def test_a_freeze_can_be_waited_for(tmp_path: Path) -> None:
-    """Received is counted before the answer, or a test could not act in the middle of a freeze."""
+    """Broken if a request counts as received only after its answer: a test could not act during a
+    freeze."""
     with Oracle(built_binary(), tmp_path / "log") as oracle:
         oracle.freeze()
         threads = [threading.Thread(target=get, args=(oracle, "/")) for _ in range(5)]
@@ -84,7 +87,8 @@ def test_a_freeze_can_be_waited_for(tmp_path: Path) -> None:
 
 
 def test_every_behaviour_has_a_method(tmp_path: Path) -> None:
-    """A method whose line the oracle does not know would fail only in the test that needs it."""
+    """Broken if the oracle does not know the line of a method: that would show only in the test
+    that needs it."""
     with Oracle(built_binary(), tmp_path / "log", behaviours=["status 500 path=/bad"]) as oracle:
         assert get(oracle, "/bad") == 500
         oracle.clear()
@@ -117,7 +121,7 @@ def test_every_behaviour_has_a_method(tmp_path: Path) -> None:
 
 
 def test_broken_requests_are_apart(tmp_path: Path) -> None:
-    """Half a request must not count as one, and must not vanish."""
+    """An incomplete request must not count as a request, and must not disappear."""
     with Oracle(built_binary(), tmp_path / "log") as oracle:
         client = http.client.HTTPConnection("127.0.0.1", oracle.port, timeout=20)
         client.putrequest("GET", "/", skip_host=True)
@@ -129,7 +133,7 @@ def test_broken_requests_are_apart(tmp_path: Path) -> None:
 
 
 def test_a_dead_oracle_is_an_error(tmp_path: Path) -> None:
-    """Counting against a log that stopped early must not pass."""
+    """Broken if a comparison with a log that ended early can pass."""
     oracle = Oracle(built_binary(), tmp_path / "log")
     os.kill(oracle.pid, signal.SIGKILL)
     with pytest.raises(OracleError, match="ended with -9"):

@@ -147,8 +147,8 @@ def test_runs_say_what_became_of_each_in_100_columns(
 def test_a_report_is_of_the_last_run_unless_one_is_named(
     logs: FakeLogs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if the run that just ended has to be named, or if -v prints no more than without it.
-    """
+    """Broken if the run that just ended has to be named, or if -v prints no more than without
+    it."""
     assert left(logs)
     assert main(["report"]) == 0
     short = capsys.readouterr().out

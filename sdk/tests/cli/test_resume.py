@@ -100,8 +100,8 @@ def test_a_disk_that_fails_ends_a_resumed_run_as_it_ends_any_other(
 def test_a_command_that_starts_nothing_does_not_say_so(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if the message about a refused change of a running run says that nothing was started.
-    """
+    """Broken if the message about a refused change of a running run says that nothing was
+    started."""
     assert main(words) == 2
     written = capsys.readouterr().err
     assert "nothing was done" in written

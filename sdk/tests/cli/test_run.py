@@ -162,8 +162,8 @@ def test_a_dry_run_prints_the_plan_and_starts_nothing(
 def test_a_closed_loop_is_announced_as_one(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if the output lets a closed loop look like a rate, before it starts or while it runs.
-    """
+    """Broken if the output lets a closed loop look like a rate, before it starts or while it
+    runs."""
     assert scene.run("--dry-run", "--max", "--seed", "1") == 0
     written = capsys.readouterr()
     assert json.loads(written.out)["users"] == 64
@@ -231,8 +231,8 @@ def test_wrong_usage_exits_with_two(
 @pytest.mark.parametrize("stream", [0, 1, 2])
 @pytest.mark.usefixtures("scene")
 def test_a_closed_stream_is_no_error_of_ours(stream: int) -> None:
-    """Broken if a service without standard streams cannot run, or if one stream goes into another.
-    """
+    """Broken if a service without standard streams cannot run, or if one stream goes into
+    another."""
     for words, code in ((["scene.py", "--dry-run"], 0), ([], 2)):
         ended = subprocess.run(
             [sys.executable, "-m", "loadpilot", "run", *words],
@@ -268,8 +268,8 @@ def test_one_signal_stops_the_run_and_still_summarises(
 
 
 def test_a_second_signal_aborts(scene: Scene) -> None:
-    """Broken if a second Ctrl-C does not end the command: an impatient user would have to kill it.
-    """
+    """Broken if a second Ctrl-C does not end the command: an impatient user would have to kill
+    it."""
     scene.log.changes = [press(signal.SIGINT), press(signal.SIGINT), {"sealed": True}]
     assert scene.run() == 130
     assert scene.log.commands == ["stop by the command line (Ctrl-C)", "halt", "close"]

@@ -189,8 +189,8 @@ def test_foreign_text_is_text_in_junit(text: str) -> None:
 
 
 def shown(text: str, *, in_table: bool) -> str:
-    """Render Markdown as GitHub does; returns the visible text, which must be a single code span.
-    """
+    """Render Markdown as GitHub does; returns the visible text, which must be a single code
+    span."""
     renderer = MarkdownIt("commonmark", {"html": True}).enable("table")
     html = renderer.render(f"| a |\n| -- |\n| {text} |\n" if in_table else f"x {text}\n")
     cells = re.findall(r"<td>(.*?)</td>" if in_table else r"<p>x (.*)</p>", html, re.DOTALL)
@@ -291,8 +291,8 @@ def test_no_line_of_a_run_is_a_command(text: str) -> None:
 def test_github_gets_annotations_and_a_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a job has to be opened to see why it failed, or if another CI system gets commands.
-    """
+    """Broken if a job has to be opened to see why it failed, or if another CI system gets
+    commands."""
     summary = tmp_path / "summary.md"
     summary.write_text("before\n", encoding="utf-8")
     end = of(troubled())

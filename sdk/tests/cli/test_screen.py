@@ -157,8 +157,8 @@ def test_a_frame_is_never_wider_or_taller_than_its_terminal(kind: str) -> None:
 
 
 def test_a_run_that_waits_for_its_admission_shows_its_place() -> None:
-    """Broken if a terminal shows figures of a run that waits, or does not show what it waits for.
-    """
+    """Broken if a terminal shows figures of a run that waits, or does not show what it waits
+    for."""
     shown = of_kind("queued")
     assert line(GATED, shown) == PLACE
     text = texts(GATED, moment(shown))

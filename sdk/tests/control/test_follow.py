@@ -96,8 +96,8 @@ class LateSession:
 
 
 def test_a_late_command_reads_the_answer_before_it_halts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken if a stop cuts off calls in flight because the command got no processor for a while.
-    """
+    """Broken if a stop cuts off calls in flight because the command got no processor for a
+    while."""
     session: Any = LateSession()
     monkeypatch.setattr(follow, "monotonic", lambda: session.clock[0])
     interrupted: Any = SimpleNamespace(count=1)
@@ -128,6 +128,6 @@ STORY = {
 
 @pytest.mark.parametrize("line", STORY)
 def test_a_run_that_goes_as_it_should_tells_nothing_of_its_machinery(line: str) -> None:
-    """Broken if shards, generations and clocks hide what users need, or if a loss is not reported.
-    """
+    """Broken if shards, generations and clocks hide what users need, or if a loss is not
+    reported."""
     assert shortened(line) == STORY[line]

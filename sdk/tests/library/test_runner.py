@@ -18,8 +18,8 @@ SOURCE = ScenarioSource("shop.py")
 
 @pytest.mark.parametrize("code", [0, 1, 3])
 def test_a_run_that_was_over_before_ctrl_c_has_its_result(code: int) -> None:
-    """Broken if Ctrl-C during the wait for a last scrape discards a run that was not interrupted.
-    """
+    """Broken if Ctrl-C during the wait for a last scrape discards a run that was not
+    interrupted."""
     result = _result(Ended(code, REPORT, (), is_interrupted=True), SOURCE, ROOT)
     assert (result.run_id, result.exit_code, result.passed) == ("abc", code, code == 0)
 

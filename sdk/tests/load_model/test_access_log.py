@@ -1,5 +1,5 @@
-"""Access logs: each line is a request, a line that is not HTTP, or an error that names its place.
-"""
+"""Access logs: each line is a request, a line that is not HTTP, or an error that names its
+place."""
 
 from __future__ import annotations
 

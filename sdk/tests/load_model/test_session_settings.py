@@ -1,5 +1,5 @@
-"""Lengths of sessions: the plan contains what a scenario or flag says, and mistakes have a place.
-"""
+"""Lengths of sessions: the plan contains what a scenario or flag says, and mistakes have a
+place."""
 
 from __future__ import annotations
 

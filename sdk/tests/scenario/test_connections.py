@@ -94,8 +94,8 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("said", SAID)
 def test_settings_are_planned_and_shown(said: str, tmp_path: Path) -> None:
-    """Broken if a setting is lost on its way, or if a run with unusual connections does not say so.
-    """
+    """Broken if a setting is lost on its way, or if a run with unusual connections does not say
+    so."""
     planned, words = SAID[said]
     target = "http://shop.example" if "unix:" in said else HTTPS
     plan = compiled(tmp_path, said, ConnectionFlags(), target).plan

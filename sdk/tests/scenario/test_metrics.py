@@ -70,8 +70,8 @@ GATES = {
 
 @pytest.mark.parametrize("said", GATES)
 def test_a_gate_says_what_the_plan_says(said: str, compile_text: Compile) -> None:
-    """Broken if a gate measures something else, or compares in another direction, than was written.
-    """
+    """Broken if a gate measures something else, or compares in another direction, than was
+    written."""
     plan = compile_text(PYTHON.format(said=f"thresholds={{{said}}}")).plan
     assert plan["thresholds"] == [GATES[said]]
 
@@ -110,8 +110,8 @@ WRONG = {
 
 @pytest.mark.parametrize("said", WRONG)
 def test_a_gate_that_cannot_be_meant_is_refused(said: str, refuse_text: Refuse) -> None:
-    """Broken if a mistake in a gate drops the gate, or if the message does not show the right form.
-    """
+    """Broken if a mistake in a gate drops the gate, or if the message does not show the right
+    form."""
     (problem,) = refuse_text(PYTHON.format(said=f"thresholds={{{said}}}"))
     assert WRONG[said] in str(problem)
     assert "scene.py:3: thresholds" in str(problem)

@@ -119,8 +119,8 @@ def test_code_that_would_hold_a_secret_is_named(compile_text: Compile) -> None:
 
 
 def test_rows_with_a_secret_are_not_stored_with_the_plan(compile_text: Compile) -> None:
-    """Broken if the object store of a run contains the value of a secret among the rows of a feed.
-    """
+    """Broken if the object store of a run contains the value of a secret among the rows of a
+    feed."""
     text = """
         from loadpilot import env, feed
         @scenario(mode="constant")
@@ -220,8 +220,8 @@ def test_what_cannot_be_had_is_refused_at_its_line(
 
 
 def test_a_flag_gives_no_secret_and_nothing_unasked(refuse_text: Refuse) -> None:
-    """Broken if a secret is read from a place that others see, or if a misspelt flag has no effect.
-    """
+    """Broken if a secret is read from a place that others see, or if a misspelt flag has no
+    effect."""
     secret = asking("env('TOKEN', secret=True)")
     (problem,) = refuse_text(secret, Overrides(env={"TOKEN": "visible"}))
     assert problem.what == (

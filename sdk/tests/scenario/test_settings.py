@@ -359,8 +359,8 @@ def test_users_follow_stages(said: str, flags: Overrides, compile_text: Compile)
 def test_a_number_of_users_replaces_their_stages(
     compile_text: Compile, refuse_text: Refuse
 ) -> None:
-    """Broken if --users beside stages of the scenario gets a duration that the user did not give.
-    """
+    """Broken if --users beside stages of the scenario gets a duration that the user did not
+    give."""
     scene = SCENE.format(said="user_stages=[('1s', 4)]")
     compiled = compile_text(scene, Overrides(users=3, duration="2s"))
     assert (compiled.plan["users"], compiled.replaced) == (3, ("user_stages",))
@@ -446,8 +446,8 @@ def test_exchanges_are_written_out_where_the_flag_asks() -> None:
 def test_the_wait_of_users_can_be_set_for_one_run(
     compile_text: Compile, refuse_text: Refuse
 ) -> None:
-    """Broken if --wait adds to the scenario's think time, or is accepted where users do not wait.
-    """
+    """Broken if --wait adds to the scenario's think time, or is accepted where users do not
+    wait."""
     scene = SCENE.format(said="users=5, pacing='3s'")
     rests = {"1s": (1, 1), "1s, 3s": (1, 3), "0,2": (0, 2)}
     for text, (least, most) in rests.items():

@@ -22,8 +22,8 @@ def test_four_times_as_many_tasks_are_at_most_five_times_the_calls(compile_text:
 
 
 def _calls(compile_text: Compile, tasks: int) -> int:
-    """Count the calls of Python functions while a scenario with this number of tasks is compiled.
-    """
+    """Count the calls of Python functions while a scenario with this number of tasks is
+    compiled."""
     body = "".join(TASK.format(number=number) for number in range(tasks))
     text = f"@scenario(rps=1, duration='1s')\nclass Many(VUser):{body}"
     calls = 0

@@ -78,8 +78,8 @@ def test_the_last_line_says_what_was_found(found: dict[str, Any], line: str) -> 
 
 
 def test_a_probe_has_one_line_and_its_reasons() -> None:
-    """Broken if the limit of the load generator reads as the target's, or if text moves the cursor.
-    """
+    """Broken if the limit of the load generator reads as the target's, or if text moves the
+    cursor."""
     text = probe_line(3, "bisect", probe(1_270.5, "failed", "a\x1b[2Jb", limited_by="generator"))
     first, generator, reason = text.split("\n")
     assert first.split()[:4] == ["3", "✗", "fails", "1,270.5/s"]

@@ -268,8 +268,8 @@ BUGS["json for data"] = lambda piece: (
 
 
 def broken(piece: Any, bug: Callable[[Any], Any]) -> tuple[Any, int]:
-    """Return the code that a compiler with this bug would make, and the number of changed places.
-    """
+    """Return the code that a compiler with this bug would make, and the number of changed
+    places."""
     changed = bug(piece)
     if changed is not None:
         return changed, 1

@@ -367,8 +367,8 @@ def test_the_scene_itself_becomes_code(tmp_path: Path) -> None:
 
 
 def test_what_nests_too_deep_runs_in_python(tmp_path: Path) -> None:
-    """Broken if a scenario that Python could run is refused because its code is nested too deeply.
-    """
+    """Broken if a scenario that Python could run is refused because its code is nested too
+    deeply."""
     made = case(scene("task", f"x = {'[' * 30}1{']' * 30}"), tmp_path)
     assert made is not None
     assert not made.is_code

@@ -1,4 +1,5 @@
-//! A key submits one run, however often its request is repeated and however many clients race.
+//! An idempotency key submits one run, however often its request is repeated and however many
+//! clients race.
 
 use std::collections::BTreeMap;
 
@@ -136,7 +137,7 @@ async fn a_key_submits_once_in_memory() {
     law(&buses).await;
 }
 
-/// Broken if this holds on the bus in memory only.
+/// Broken if the bus in memory behaves differently from a real server.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_submits_once_on_a_server() {
     let Some(server) = TestServer::start_or_skip("a_key_submits_once_on_a_server") else {

@@ -1,4 +1,4 @@
-//! A run in a file is the run in the log, byte for byte; any other file is refused.
+//! The file of a run contains its log byte for byte; any other file is refused.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn run() -> RunId {
     RunId::parse("01m894jybkytfrm06zh1e65gz0").expect("a token")
 }
 
-/// A log with two runs; of the exported one also what no writer of ours stores.
+/// A log with two runs; the exported one also has records that no writer of ours stores.
 async fn log() -> (Bus, Session) {
     let bus = Bus::memory();
     bus.open_log().await.expect("it is new");
@@ -79,7 +79,7 @@ fn rule(error: SessionError) -> String {
     }
 }
 
-/// Broken if a record changes on its way: report, digest and evidence would be others.
+/// Broken if a record changes on its way: report, digest and evidence would change as well.
 #[tokio::test]
 async fn every_record_comes_back_byte_for_byte() {
     let folder = TempDir::new().expect("there is room");
@@ -223,7 +223,7 @@ async fn a_signature_names_its_key() {
     );
 }
 
-/// Broken if a file is written of a run that may still change.
+/// Broken if a run that may still change is written to a file.
 #[tokio::test]
 async fn only_a_run_that_is_over_is_written() {
     let folder = TempDir::new().expect("there is room");

@@ -62,7 +62,7 @@ async fn a_plan_is_stored_once() {
     let rig = Rig::Real(server);
     let bus = rig.open().await;
     let _coordinator = rig.coordinator(false).await;
-    // It learns the plan from the replies to its heartbeats alone.
+    // The agent learns the plan from the replies to its heartbeats alone.
     let _agent = rig.agent("a", true).await;
     let path = format!("/{}", "x".repeat(8_000));
     let step = |n: usize| json!({"name": format!("{n}"), "method": "GET", "path": path});

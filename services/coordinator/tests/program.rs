@@ -56,7 +56,8 @@ fn its_version_names_commit_and_profile() {
     assert!(empty.contains(" (commit unknown, "), "{empty}");
 }
 
-/// Broken if a signal does not end it with exit code 0: a supervisor would report a crash.
+/// Broken if the program does not end with exit code 0 on a signal: a supervisor would report a
+/// crash.
 #[tokio::test]
 async fn a_signal_ends_it_at_once() {
     let Some(server) = TestServer::start_or_skip("a_signal_ends_it_at_once") else {
@@ -95,7 +96,7 @@ async fn a_signal_ends_it_at_once() {
     }
 }
 
-/// Broken if it cannot connect by TLS, or accepts a server with an unknown certificate.
+/// Broken if the program cannot connect by TLS, or accepts a server with an unknown certificate.
 #[test]
 fn a_server_with_tls_is_accepted_by_its_certificate() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-"""What every test of the gateway may ask for."""
+"""Fixtures of the tests of the gateway."""
 
 from services.gateway.tests.gateways import gateways
 from tests.e2e.support.fixtures import fleet, loadpilot, oracle

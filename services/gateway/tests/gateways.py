@@ -104,7 +104,7 @@ class Gateway(Caller):
 
 
 class Gateways:
-    """The gateways of a test."""
+    """Starts and ends the gateways of a test."""
 
     def __init__(self, folder: Path, fleet: Fleet, environ: pytest.MonkeyPatch) -> None:
         self.fleet = fleet
@@ -120,7 +120,7 @@ class Gateways:
         return Gateway(int(line.partition(", log")[0].rpartition(":")[2]))
 
     def process(self, *flags: str, **settings: str) -> Running:
-        """Starts the process, and does not wait."""
+        """Starts the process without waiting for it."""
         said = {"NATS_URL": self.fleet.url, "PORT": "0", **settings}
         for name, value in said.items():
             self.environ.setenv(f"LOADPILOT_GATEWAY_{name}", value)
@@ -145,7 +145,7 @@ def gateways(tmp_path: Path, fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 def plan(loadpilot: Loadpilot, oracle: Oracle, rps: int = 50, secs: int = 3) -> dict[str, Any]:
-    """The plan of a scenario, as the command prints it, without drops on a busy machine."""
+    """The plan of a scenario, as the command prints it, which drops nothing on a busy machine."""
     flags = ("--rps", str(rps), "--duration", f"{secs}s", "--dry-run")
     compiled = loadpilot.run(WEIGHTED, oracle.url, *flags)
     assert compiled.code == 0, compiled.stderr
@@ -155,7 +155,7 @@ def plan(loadpilot: Loadpilot, oracle: Oracle, rps: int = 50, secs: int = 3) -> 
 
 
 def opened(running: Running) -> tuple[Gateway, str, dict[str, str]]:
-    """Waits for the link, and goes through it as a browser does."""
+    """Waits for the link, and opens it as a browser does."""
     line = running.until("LoadPilot at")
     found = LINK.search(line)
     assert found is not None, line

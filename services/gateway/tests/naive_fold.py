@@ -1,7 +1,9 @@
-"""A second fold of a run's log, written from the formats alone: slow, plain, and none of ours.
+"""A second fold of a run's log, written from the formats alone: slow, simple, and without the
+product's code.
 
 It reads messages with nats-py and histograms by HdrHistogram's own description
-(`tests/e2e/support/rawlog.py`). Of constant load only: there the n-th arrival is due at n / rate.
+(`tests/e2e/support/rawlog.py`). It supports constant load only: there the n-th arrival is due at n
+/ rate.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class Call:
 
 @dataclass(slots=True)
 class Folded:
-    """What the log tells."""
+    """The content of the log."""
 
     plan: dict[str, Any]
     calls: list[Call] = field(default_factory=list)
@@ -86,7 +88,7 @@ class Folded:
 
 
 def read(url: str, run: str) -> list[Message]:
-    """Every message about a run, from a server that runs."""
+    """All messages about a run, from a running server."""
     return asyncio.run(_read(url, run))
 
 
@@ -121,7 +123,7 @@ def replay(url: str, messages: Iterable[Message]) -> None:
 
 
 def fold(messages: list[Message]) -> Folded:
-    """Add everything up that counts."""
+    """Add up everything that counts."""
     decisions = [one.event for one in messages if one.kind == "ctl"]
     (created,) = [event for event in decisions if event["type"] == "RunCreated"]
     requests = [one for one in messages if one.kind == "req"]
@@ -166,7 +168,7 @@ def fold(messages: list[Message]) -> Folded:
 
 
 def _map(event: dict[str, Any]) -> tuple[int, int, dict[int, Holder]]:
-    """A generation, the tick from which it is in force, and who holds which shard."""
+    """A generation, the tick from which it is in force, and the holder of each shard."""
     holders = {
         shard: (holding["holder"]["agent"], holding["holder"]["boot_id"])
         for holding in event["holdings"]
@@ -187,7 +189,7 @@ def _find_lost(
     shards: int,
     reported: dict[Holder, Counter[int]],
 ) -> None:
-    """Every arrival, one by one: the holder that should have reported it."""
+    """All arrivals, one by one, with the holder that should have reported each."""
     (piece,) = folded.plan["profile"]["pieces"]
     rate, tick_us = piece["from"], folded.plan["tick_us"]
     held: Counter[tuple[Holder, int]] = Counter()

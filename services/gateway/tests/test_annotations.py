@@ -1,4 +1,4 @@
-"""Notes over HTTP are those of the command line."""
+"""Notes over HTTP equal those of the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_a_note_and_a_mark_over_http(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a note is another here than there, or a report changes."""
+    """Broken if a note differs between the two, or if a report changes."""
     fleet.coordinator()
     fleet.agent("a-1")
     scene = SCRIPTED.replace(", compile=False", "")

@@ -1,4 +1,5 @@
-"""Changes between two answers are exact, and answers that callers have are bounded in memory."""
+"""Changes between two answers are exact, and the stored answers of callers have a limit in
+memory."""
 
 from __future__ import annotations
 
@@ -32,13 +33,13 @@ JSON = st.recursive(
 
 @given(JSON, JSON)
 def test_an_earlier_answer_with_its_change_is_the_new_answer(old: Any, new: Any) -> None:
-    """Broken if a live page would show anything else than the gateway's whole answer."""
+    """Broken if a live page shows anything else than the gateway's whole answer."""
     sent = json.loads(json.dumps(change(old, new)))
     assert applied(old, sent) == new
 
 
 def test_a_list_that_grew_is_sent_from_where_it_differs() -> None:
-    """Broken if a refresh grows with the run."""
+    """Broken if the size of a refresh grows with the run."""
     ticks = [{"tick": tick, "started": 20} for tick in range(1000)]
     later = [*ticks, {"tick": 1000, "started": 19}]
     later[990] = {"tick": 990, "started": 21}
@@ -65,7 +66,7 @@ def test_the_oldest_answers_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -
 
 
 class Reading:
-    """A run that goes on: its answer has the events that were read."""
+    """A running run: its answer has the events that were read."""
 
     def __init__(self) -> None:
         self.seq = 10
@@ -77,13 +78,13 @@ class Reading:
         return json.dumps({"events": list(range(self.seq))})
 
     def report_after_another_refresh(self) -> str:
-        """The answer, if another request reads the log on after the position was asked for."""
+        """The answer, if another request advances the log after the position was determined."""
         self.seq += 1
         return self.report()
 
 
 def test_a_log_that_is_read_on_meanwhile_changes_no_answer_that_a_caller_has() -> None:
-    """Broken if a page that has an older answer receives the changes since a newer one."""
+    """Broken if a page with an older answer receives the changes since a newer one."""
     reading, answers = Reading(), Answers()
 
     async def of_reading(_run: str, ask: Callable[[Reading], object]) -> object:

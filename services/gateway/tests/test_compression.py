@@ -1,7 +1,5 @@
-"""What travels: compressed answers, event streams as they are, changes instead of whole answers.
-
-About 12 s: two runs that are stopped.
-"""
+"""Transfer: compressed answers, event streams as they are, changes instead of whole answers. About
+12 s: two runs that are stopped."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ CHANGES = {"Accept": f"{MEDIA_TYPE}, application/json"}
 def received(
     gateway: Gateway, path: str, headers: Mapping[str, str], method: str = "GET"
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    """The response to a request, and its body as it travelled."""
+    """The response to a request, and its body as transferred."""
     connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
     connection.request(method, path, headers=dict(headers))
     response = connection.getresponse()
@@ -47,8 +45,8 @@ def received(
 def test_files_and_answers_are_compressed_for_callers_that_accept_it(
     fleet: Fleet, gateways: Gateways
 ) -> None:
-    """Broken if pages travel uncompressed, are not stored by browsers, or a caller without gzip
-    receives what it cannot read."""
+    """Broken if pages are sent uncompressed, are not cached by browsers, or if a caller without
+    gzip receives what it cannot read."""
     fleet.coordinator()
     gateway = gateways.start()
     for file in ASSETS.iterdir():
@@ -73,7 +71,7 @@ def test_files_and_answers_are_compressed_for_callers_that_accept_it(
 def test_a_live_view_is_sent_at_once_to_a_caller_that_accepts_gzip(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if events wait in a compressor until the run is over."""
+    """Broken if a compressor holds events back until the run is over."""
     fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start()

@@ -1,4 +1,4 @@
-"""Live views, and connections whose caller does not read, without a fleet."""
+"""Live views, and connections whose caller does not read, tested without a fleet."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def content(event: ServerSentEvent) -> tuple[str, Any]:
 
 
 async def fed(steps: list[str], after: int) -> tuple[list[tuple[str, Any]], int]:
-    """Feeds a follower, and reads a view of it, or cuts it off, whenever a step says so."""
+    """Feeds a follower, and reads or cuts off a view of it, as the steps say."""
     followed = Followed("run", None, asyncio.get_running_loop())  # type: ignore[arg-type]
     view = Watcher(followed, after).events()
     reading: asyncio.Task[ServerSentEvent] | None = None
@@ -77,7 +77,7 @@ async def fed(steps: list[str], after: int) -> tuple[list[tuple[str, Any]], int]
 
 
 def next_after(seen: list[tuple[str, Any]], after: int) -> int:
-    """A view that was cut off is opened again where it was, as a browser does."""
+    """The position at which a browser reopens a view that was cut off."""
     return max([after, *(data["seq"] for kind, data in seen if kind == "story")])
 
 
@@ -99,12 +99,12 @@ def test_a_watcher_misses_no_line_and_sees_the_newest(steps: list[str], after: i
 
 
 def tenants() -> Tenants:
-    """One tenant, none of whose runs is asked for."""
+    """One tenant without requested runs."""
     return Tenants({"": Gateway(None)})  # type: ignore[arg-type]
 
 
 def test_a_refused_view_follows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken if views above the limit leave followers, until no run can be watched."""
+    """Broken if views above the limit leave followers behind, until no run can be watched."""
     started: list[str] = []
     monkeypatch.setattr(Followed, "start", lambda followed: started.append(followed.run))
 
@@ -131,7 +131,7 @@ def test_unread_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_log_that_stores_nothing_is_reported_once_each_time() -> None:
-    """Broken if a page showed a load as well of which nothing is stored."""
+    """Broken if the view of a run whose figures are not stored does not say so."""
     seen, _ = asyncio.run(fed(["line", "unstored", "read", "read", "snapshot", "unstored"], 0))
     why = ("unstored", 'no "space" left')
     assert [kind for kind, _ in seen] == ["story", "unstored", "snapshot", "unstored", "sealed"]
@@ -186,7 +186,7 @@ def served(
 
 
 def head_of(caller: socket.socket) -> bytes:
-    """The answer up to its body; bodies here are small and come with it."""
+    """Reads the answer up to its body; bodies here are small and come with the head."""
     answer = b""
     while b"\r\n\r\n" not in answer:
         part = caller.recv(65_536)
@@ -206,7 +206,7 @@ def test_who_reads_or_says_nothing_is_cut_off() -> None:
 
 def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
     """Broken if a used connection can stay for ever: with half a head, with a body that was not
-    read, a byte at a time or not, or with an answer that its caller does not read."""
+    read (byte by byte or not at all), or with an answer that its caller does not read."""
     guarded = Guard(
         endless, Authenticator(token=digest("0123456789abcdef")), tenants(), is_loopback=True
     )
@@ -225,14 +225,14 @@ def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
                 caller.sendall(first)
                 assert head_of(caller).startswith(b"HTTP/1.1 401"), first
                 caller.sendall(second)
-                # A byte now and then buys no time.
+                # A byte now and then does not extend the time.
                 while not lost.acquire(timeout=0.1):
                     with suppress(OSError):
                         caller.sendall(b"x")
 
 
 def test_a_body_that_ends_late_leaves_the_connection_of_use() -> None:
-    """Broken if a caller whose body comes after its answer is cut off, or never again."""
+    """Broken if a caller whose body comes after its answer is cut off, or is not served again."""
     guarded = Guard(
         endless, Authenticator(token=digest("0123456789abcdef")), tenants(), is_loopback=True
     )

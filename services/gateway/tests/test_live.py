@@ -1,4 +1,4 @@
-"""Live views: many of them, some frozen, cost the run nothing and the gateway little."""
+"""Live views: many of them, some not read, cost the run nothing and the gateway little."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def frozen(port: int, run: str) -> socket.socket:
 def test_frozen_watchers_delay_no_other(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a watcher that does not read holds memory, other watchers, or the run."""
+    """Broken if a watcher that does not read takes memory, or delays other watchers or the run."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft > WATCHERS * 3, (soft, hard)
     fleet.coordinator()
@@ -70,10 +70,10 @@ def test_frozen_watchers_delay_no_other(
 def test_many_live_views_leave_readiness_stop_and_halt(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if live views take the connections that a stop needs."""
+    """Broken if live views use up the connections that a stop needs."""
     fleet.coordinator()
     gateway = gateways.start(**MANY_REQUESTS)
-    # Without an agent each of them waits, and is followed for as long.
+    # Without an agent each run waits, and is followed for as long as it waits.
     wanted = {
         "plan": plan(loadpilot, oracle),
         "agents": {"want": 1, "wait_us": 600_000_000},

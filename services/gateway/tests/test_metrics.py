@@ -1,4 +1,4 @@
-"""`GET /metrics`: a run of a fleet, as a real Prometheus scrapes it from gateway, coordinator and
+"""`GET /metrics`: a run of a fleet, scraped by a real Prometheus from gateway, coordinator and
 command at the same time."""
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ ONCE = "max without (instance, job, exporter) (max_over_time({}[10m]))"
 def test_two_exporters_of_a_run_count_once(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if exporters of one run have other counts than its report, if they cannot be told
-    apart, or if a gateway shows runs to callers without its token."""
+    """Broken if exporters of one run have other counts than its report, if they cannot be
+    distinguished, or if a gateway shows runs to callers without its token."""
     http = f"127.0.0.1:{free_port()}"
     fleet.coordinator("--http", http, "--export-runs")
     fleet.agent("a-1")
@@ -75,7 +75,8 @@ def test_two_exporters_of_a_run_count_once(
 
 
 def test_the_newest_open_and_recent_runs_are_exported() -> None:
-    """Broken if an old run is exported, a run that goes on is not, or their number has no limit."""
+    """Broken if an old run is exported, if a running run is not, or if their number has no
+    limit."""
     now_us = 10_000_000_000
     hour_us = 3_600_000_000
 
@@ -101,7 +102,7 @@ def test_the_newest_open_and_recent_runs_are_exported() -> None:
 def test_the_token_of_metrics_opens_nothing_else(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:
-    """Broken if who may read metrics may start a run, or must be given the token of callers."""
+    """Broken if a caller who may read metrics may start a run, or needs the token of callers."""
     fleet.coordinator()
     files = {}
     for name, token in (("TOKEN_FILE", TOKEN), ("METRICS_TOKEN_FILE", TOKEN[::-1])):

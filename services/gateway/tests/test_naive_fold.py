@@ -34,7 +34,7 @@ SEED = 20261122
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """A run in which an agent was killed and targets failed: its id, and its log."""
+    """A run in which an agent was killed and targets failed: its id and its log."""
     folder = tmp_path_factory.mktemp("kept")
     loadpilot = Loadpilot(folder / "work")
     with Oracle(built_binary(), folder / "oracle.jsonl") as oracle:
@@ -51,7 +51,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 
 @contextmanager
 def empty(folder: Path) -> Iterator[str]:
-    """A log without a past, with the two streams."""
+    """An empty log with the two streams."""
     (folder / "nothing" / "store").mkdir(parents=True)
     with served(folder / "nothing", folder / "replayed") as url:
         _native.Session(url, None).close()
@@ -59,7 +59,7 @@ def empty(folder: Path) -> Iterator[str]:
 
 
 def agree(url: str, run: str, cache: Path | None = None) -> None:
-    """Hold report and indexed runs of a run against the naive fold, figure by figure."""
+    """Compare report and indexed runs of a run with the naive fold, figure by figure."""
     naive = fold(read(url, run))
     session = _native.Session(url, None)
     reading = session.read(run, cache)
@@ -87,8 +87,8 @@ def agree(url: str, run: str, cache: Path | None = None) -> None:
 
 
 def lost_in(report: dict[str, Any]) -> dict[tuple[str, str], Counter[int]]:
-    """How many arrivals of each holder are lost, in which ticks; of an interval all in its first,
-    and none in the others."""
+    """The number of lost arrivals of each holder by tick: those of an interval are all in its first
+    tick."""
     found: dict[tuple[str, str], Counter[int]] = {}
     for lost in report["gaps"]["lost"]:
         holder = (lost["holder"]["agent"], lost["holder"]["boot_id"])
@@ -99,7 +99,7 @@ def lost_in(report: dict[str, Any]) -> dict[tuple[str, str], Counter[int]]:
 
 
 def intervals(ticks: Counter[int]) -> Counter[int]:
-    """Counts by the first tick of each uninterrupted stretch."""
+    """Counts by the first tick of each uninterrupted range."""
     found: Counter[int] = Counter()
     first = last = -2
     for tick in sorted(ticks):
@@ -111,7 +111,7 @@ def intervals(ticks: Counter[int]) -> Counter[int]:
 
 
 def same(series: dict[str, Any], query: dict[str, Any], naive: Folded) -> None:
-    """Hold one series against the naive fold."""
+    """Compare one series with the naive fold."""
     edges = [*series["from_us"], query.get("to_us", SECS * TICK_US)]
     for place, (from_us, to_us) in enumerate(pairwise(edges)):
         wanted = picked(query, from_us // TICK_US, to_us // TICK_US)
@@ -147,7 +147,7 @@ def picked(query: dict[str, Any], first: int, end: int) -> Callable[[Any], bool]
 
 @pytest.mark.slow
 def test_a_log_with_a_killed_agent(recorded: tuple[str, Path], tmp_path: Path) -> None:
-    """Broken if report or indexed runs count anything but what the log says, or leave it out."""
+    """Broken if report or indexed runs count anything that is not in the log, or omit anything."""
     run, log = recorded
     with served(log, tmp_path / "copy") as url:
         agree(url, run)
@@ -155,7 +155,8 @@ def test_a_log_with_a_killed_agent(recorded: tuple[str, Path], tmp_path: Path) -
 
 @pytest.mark.slow
 def test_repeats_another_order_and_holes(recorded: tuple[str, Path], tmp_path: Path) -> None:
-    """Broken if what came twice counts twice, if order matters, or if a hole is not named."""
+    """Broken if a repeated message counts twice, if order matters, or if a missing message is not
+    named."""
     run, log = recorded
     with served(log, tmp_path / "copy") as url:
         messages = read(url, run)
@@ -172,7 +173,8 @@ def test_repeats_another_order_and_holes(recorded: tuple[str, Path], tmp_path: P
 
 
 def sealed_at(message: Message, data_seq: int) -> Message:
-    """The same, and a seal covers so many deltas of another stream, and whatever was decided."""
+    """The same message; a seal then covers this many deltas of another stream, and all
+    decisions."""
     if message.kind != "ctl" or message.event["type"] != "RunSealed":
         return message
     envelope = deepcopy(message.envelope)

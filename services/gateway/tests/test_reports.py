@@ -1,4 +1,4 @@
-"""Answers about runs are those of the command line, from any gateway, however often."""
+"""Answers about runs equal those of the command line, from any gateway, however often."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_a_run_from_its_request_to_its_report(
 def test_any_part_of_a_run_can_be_asked_for(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if parts do not add up to the counts of the target, another verdict uses other
-    figures, or an answer that the caller has is sent again."""
+    """Broken if parts do not add up to the counts of the target, if another verdict uses other
+    figures, or if an answer is sent to a caller that already has it."""
     fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start()
@@ -177,7 +177,7 @@ def test_any_part_of_a_run_can_be_asked_for(
 
 
 def test_a_comparison_of_another_version_is_another_answer() -> None:
-    """Broken if a page keeps a comparison as a gateway of before an upgrade judged it."""
+    """Broken if a page keeps a comparison that a gateway judged before an upgrade."""
 
     class Stored:
         """A gateway that has compared two runs."""
@@ -203,7 +203,8 @@ def test_a_comparison_of_another_version_is_another_answer() -> None:
 def test_runs_are_compared_as_by_the_command(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the gateway finds another change than `loadpilot compare`, or with another run."""
+    """Broken if the gateway finds another change than `loadpilot compare`, or compares with another
+    run."""
     fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start()
@@ -237,8 +238,8 @@ def test_runs_are_compared_as_by_the_command(
 def test_a_run_is_saved_as_files(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a saved file is not that of the run, if a browser would show it here, or if it
-    stays on the gateway's disk."""
+    """Broken if a saved file is not that of the run, if a browser would display it instead of
+    saving it, or if it stays on the gateway's disk."""
     fleet.coordinator()
     fleet.agent("a-1")
     made = tmp_path / "made"
@@ -263,7 +264,7 @@ def test_a_run_is_saved_as_files(
     assert shown.stdout.removesuffix("\n") == printed
     for part in ("bytes=9999999999-", "bytes=x", "bytes=0-1"):
         whole = gateway.api(f"/runs/{run}/file", {"Range": part})
-        # It is removed once it is sent, which may be after it has been read here.
+        # The gateway removes it after sending it, which may be after it has been read here.
         deadline = time.monotonic() + PATIENCE_S / 2
         while list(made.glob("*.lprun")):
             assert time.monotonic() < deadline, part

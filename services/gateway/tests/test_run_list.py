@@ -1,4 +1,5 @@
-"""The list of runs says how each ended and whether its figures count, in any order and by pages."""
+"""The list of runs shows how each ended and whether its figures count, in any order and by
+pages."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def scene(name: str, rps: int, secs: int = 1, gates: str = "{}") -> str:
 
 
 def frozen(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, agent: Running) -> None:
-    """Runs with an agent that stops for a while: the figures describe the generator."""
+    """Runs with an agent that freezes for a while: the figures describe the generator."""
     before = oracle.counts().received
     shop = scene("Shop", 50, 4)
     with fleet.start(loadpilot, shop, oracle.url, "--external-agents", "1") as running:
@@ -57,7 +58,7 @@ def frozen(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, agent: Running) -
 def listed(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> tuple[Gateway, list[dict[str, Any]]]:
-    """A gateway, and the reports of its runs by the command line, oldest first."""
+    """A gateway, and the reports of its runs from the command line, oldest first."""
     fleet.coordinator()
     agent = fleet.agent("a-1")
     external = ("--external-agents", "1")
@@ -80,7 +81,7 @@ def listed(
 
 
 def expected_verdict(report: dict[str, Any]) -> str:
-    """How a run ended, from its report alone."""
+    """How a run ended, computed from its report alone."""
     if not report["verdict"]["passed"]:
         return "FAIL"
     if report["certificate"]["grade"] == "INVALID":
@@ -100,8 +101,8 @@ FIGURES: dict[str, Callable[[dict[str, Any]], Any]] = {
 def test_a_list_says_what_the_reports_say(
     listed: tuple[Gateway, list[dict[str, Any]]],
 ) -> None:
-    """Broken if a row passes a run whose figures do not count, a filter or a page leaves one out,
-    or a trend has another run's figure."""
+    """Broken if a row shows a pass for a run whose figures do not count, if a filter or a page
+    omits a run, or if a trend has another run's figure."""
     gateway, reports = listed
     verdicts = {report["run"]["id"]: expected_verdict(report) for report in reports}
     grades = {report["certificate"]["grade"] for report in reports}
@@ -149,7 +150,7 @@ def test_a_list_says_what_the_reports_say(
 
 
 def pages(gateway: Gateway, query: str) -> list[str]:
-    """The runs of all pages of two."""
+    """The runs of all pages, two on each page."""
     found: list[str] = []
     cursor = ""
     while True:
@@ -173,7 +174,7 @@ BY_HAND: dict[tuple[Sort, Order], str] = {
 
 @pytest.mark.parametrize("size", [1, 2, 6])
 def test_orders_by_hand_and_by_pages(size: int) -> None:
-    """Broken if equal or absent figures leave a run out of all pages, or on two."""
+    """Broken if runs with equal or absent figures are on no page, or on two."""
     p99 = {"a": 20, "b": 40, "c": None, "d": 10, "e": 20}
     rate = {"a": 50.0, "b": None, "c": 0.1, "d": 0.1, "e": 1e21}
     # The last run has no outcome yet.
@@ -206,7 +207,8 @@ REPORT: dict[str, Any] = {
 def test_a_list_of_more_runs_than_stay_in_memory_is_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a list by a figure is never complete above that number, and reads runs for ever."""
+    """Broken if a list sorted by a figure is never complete above that number of runs, or reads
+    runs for ever."""
     monkeypatch.setattr(kept, "OUTCOMES_MAX", 3)
     folded: list[str] = []
 

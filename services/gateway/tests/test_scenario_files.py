@@ -1,4 +1,5 @@
-"""Scenario files that hang, print, lie or leave processes behind do not disturb the gateway."""
+"""Scenario files that hang, print, print false plans or leave processes behind do not disturb the
+gateway."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ LATER_SECS = 30.0
 
 
 def compiled(folder: Path, before: str) -> Compiled:
-    """Compiles a scenario file that begins with other code."""
+    """Compiles a scenario file that begins with this code."""
     (folder / "shop.py").write_text(before + SHOP, encoding="utf-8")
     return asyncio.run(ScenarioFiles(folder).compile("shop.py", None))
 
@@ -91,8 +92,8 @@ def test_a_file_that_hangs_is_killed(
 def test_a_process_that_a_file_leaves_holds_up_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, apart: bool
 ) -> None:
-    """Broken if a process that keeps the child's pipes open keeps the next caller waiting, or one
-    of the child's group survives it."""
+    """Broken if a process that keeps the child's pipes open makes the next caller wait, or if a
+    process of the child's group survives it."""
     left = killed(tmp_path, monkeypatch, LEAVING.format(apart=apart))
     if apart:
         os.kill(left.pid, signal.SIGKILL)

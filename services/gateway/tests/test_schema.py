@@ -1,4 +1,4 @@
-"""The API answers as its OpenAPI document says, for any request."""
+"""The API answers any request as its OpenAPI document says."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ ANSWER_S = 60.0
 
 
 def test_the_description_is_fresh(fleet: Fleet, gateways: Gateways) -> None:
-    """Broken if the committed OpenAPI document is stale."""
+    """Broken if the committed OpenAPI document is outdated."""
     fleet.coordinator()
     described = gateways.start().api("/openapi.json").json
     assert described == json.loads(OPENAPI.read_text(encoding="utf-8"))
 
 
 def test_each_operation_names_its_answers_and_credentials() -> None:
-    """Broken if a generated client meets an answer without a description, or sends no key."""
+    """Broken if a generated client gets an undescribed answer, or sends no key."""
     document = json.loads(OPENAPI.read_text(encoding="utf-8"))
     assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
     for path, methods in document["paths"].items():
@@ -93,7 +93,7 @@ def test_the_api_holds_what_it_describes(
 def test_a_key_of_any_role_gets_what_is_described(
     fleet: Fleet, gateways: Gateways, tmp_path: Path, role: Role
 ) -> None:
-    """Broken if a refusal of a role, or an answer to one, has an undocumented form."""
+    """Broken if the answer to a caller with a role, or its refusal, has an undocumented form."""
     fleet.coordinator()
     key, text = new_key("a-key", "local", role, int(time.time()), None)
     create_file(tmp_path / "keys.json", [key])
@@ -131,7 +131,7 @@ def run_all(cases: SearchStrategy[Case], hold: Callable[[Case], None]) -> None:
 
 
 def holds(base: str, run: str, held: list[Any], calls: Counter[str], case: Case) -> None:
-    """Every other request about a run is about one that exists."""
+    """Every other request about a run is about an existing one."""
     calls[case.operation.label] += 1
     if calls[case.operation.label] % 2 and "run" in (case.path_parameters or {}):
         case.path_parameters["run"] = run

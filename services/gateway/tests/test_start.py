@@ -1,4 +1,4 @@
-"""Runs that a form starts: a past run's plan with another load, and scenario files of a user."""
+"""Runs started by a form: a past run's plan with another load, and scenario files of a user."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class Hanging(VUser):
 def test_a_past_run_is_started_again_at_half_the_rate(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if half of the load is not half at the target, or an impossible change starts
-    something or has no place."""
+    """Broken if half of the load is not half at the target, or if an impossible change starts
+    something or its error has no place."""
     fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start()
@@ -145,7 +145,7 @@ def test_a_past_run_is_started_again_at_half_the_rate(
 def test_a_run_with_hooks_is_left_to_the_command(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a form would start a run again without its setup."""
+    """Broken if a form starts a run again without its setup."""
     fleet.coordinator()
     fleet.agent("a-1")
     external = ("--external-agents", "1", "--scenario", "Hooked")
@@ -178,7 +178,7 @@ def write_files(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_scenario_files_are_compiled_by_a_child(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the gateway executes a file, takes a path from a caller, hides the line of a
+    """Broken if the gateway executes a file, accepts a path from a caller, hides the line of a
     mistake, starts a scenario without its files, or leaves a child behind."""
     write_files(loadpilot.folder)
     with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
@@ -246,7 +246,7 @@ def test_scenario_files_are_compiled_by_a_child(loadpilot: Loadpilot, oracle: Or
 def compile_file(
     gateway: Gateway, known: dict[str, str], name: str, scenario: str | None = None
 ) -> dict[str, Any]:
-    """The plan of a file, and what is beside it."""
+    """The plan of a file, and the objects beside it."""
     wanted = {"file": f"scenarios/{name}.py", "scenario": scenario}
     answer = gateway.tell("/scenarios/plan", wanted, known)
     assert answer.status == 200, answer.body

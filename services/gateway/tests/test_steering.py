@@ -1,4 +1,4 @@
-"""Runs that are started and steered over HTTP, counted by the target."""
+"""Runs that are started and steered over HTTP; the target counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def test_a_run_is_steered_over_http(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if steering does not reach the target, or is not answered in the command's words."""
+    """Broken if steering does not reach the target, or if its answer differs from the command's
+    words."""
     fleet.coordinator()
     for name in ("a-1", "a-2"):
         fleet.agent(name)
@@ -60,8 +61,8 @@ def test_a_run_is_steered_over_http(
 def test_a_key_asks_for_one_run(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a request that is sent again after a lost answer loads the target twice, or a key
-    blocks that of another tenant in the same account."""
+    """Broken if a request that is sent again after a lost answer loads the target twice, or if a
+    key blocks that of another tenant in the same account."""
     fleet.coordinator()
     fleet.agent("a-1")
     one, other = gateways.start(), gateways.start()
@@ -98,7 +99,7 @@ def test_a_key_asks_for_one_run(
 def test_without_a_fleet_it_says_so(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run is accepted without a coordinator, or a probe fails without need."""
+    """Broken if a run is accepted without a coordinator, or if a probe fails without need."""
     coordinator = fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start()

@@ -24,8 +24,8 @@ STORED = Path(__file__).parents[3] / "tests/e2e/results/stored_logs"
 
 @pytest.mark.slow
 def test_it_serves_runs_and_leaves_nothing_behind(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a link opens twice, a run that it started is lost when it ends, past runs are not
-    there, or a process outlives it."""
+    """Broken if a link can be opened twice, if a run that the page started is lost when the command
+    ends, if past runs are absent, or if a process outlives the command."""
     past = loadpilot.run(
         """
 from loadpilot import VUser, scenario, task
@@ -57,7 +57,7 @@ class Past(VUser):
         assert oracle.wait_count(before + 20, 60)
         listed = gateway.api("/runs", known).json["runs"]
         assert [one["run"] for one in listed] == [run, past.run]
-        # Another command in this directory goes on as ever.
+        # Another command in this directory continues as before.
         beside = loadpilot.call("runs")
         assert (beside.code, past.run in beside.stdout, run in beside.stdout) == (0, True, True)
         running.signal(signal.SIGINT)
@@ -70,7 +70,7 @@ class Past(VUser):
     assert report["calls"]["attempted"] == oracle.counts().received - before
     assert not list(loadpilot.log.rglob("open-ui.html"))
 
-    # What is cached of a run for the next time goes when the run is deleted.
+    # The cached files of a run are removed when the run is deleted.
     cached = loadpilot.log / "cache" / listed[1]["log"] / f"{past.run}.reading"
     cached.parent.mkdir(parents=True, exist_ok=True)
     cached.touch()
@@ -86,7 +86,7 @@ class Past(VUser):
 
 @pytest.mark.slow
 def test_pages_outlive_the_commands_of_other_runs(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the pages fail, or show a run that is over or killed as running, after its command
+    """Broken if the pages fail, or show a run as running that is over or killed, after its command
     has ended or was killed. 12 s."""
     load = (SCENARIOS / "weighted.py", oracle.url, "--rps", "20", "--duration", "600s")
     with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
@@ -127,7 +127,7 @@ def test_pages_outlive_the_commands_of_other_runs(loadpilot: Loadpilot, oracle: 
 def test_a_browser_is_led_there_by_a_page_of_its_user(
     loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Broken if the token stands in a command line, or in a file that others can read."""
+    """Broken if a command line, or a file that others can read, contains the token."""
     shown = tmp_path / "kept"
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {shown}.part\nmv {shown}.part {shown}\n')
@@ -147,7 +147,7 @@ def test_a_browser_is_led_there_by_a_page_of_its_user(
 
 
 def test_imported_runs_are_shown(loadpilot: Loadpilot) -> None:
-    """Broken if the pages lack a run that is in a file only, or a damaged one hides it. 3 s."""
+    """Broken if the pages lack a run that is in a file only, or if a damaged file hides it. 3 s."""
     whole = STORED / "run_file_v1.lprun"
     assert loadpilot.call("import", str(whole)).code == 0
     report = loadpilot.call("report", "last", "--json").stdout
@@ -166,7 +166,7 @@ def test_imported_runs_are_shown(loadpilot: Loadpilot) -> None:
 
 
 def test_what_is_wrong_with_it_is_said(loadpilot: Loadpilot) -> None:
-    """Broken if something starts on flags that make no sense."""
+    """Broken if the command starts with contradicting flags."""
     for flags, words in (
         (("--port", "99999"), "--port: must be a whole number from 0 to 65535"),
         (("--agents", "0"), "--agents: must be a whole number from 1 to"),

@@ -54,7 +54,7 @@ pub struct Answer {
     pub status: u16,
     /// Size of the body, bytes; `None` is a short JSON body.
     pub body_bytes: Option<usize>,
-    /// How it is given.
+    /// How it is sent.
     pub manner: Manner,
     /// Whether the connection ends after it.
     pub close: bool,

@@ -50,7 +50,7 @@ enum State {
     Done,
 }
 
-/// Takes the bytes after a head until the body is complete.
+/// Reads the bytes after a head until the body is complete.
 #[derive(Debug)]
 pub struct BodyReader {
     state: State,

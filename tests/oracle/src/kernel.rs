@@ -175,7 +175,7 @@ pub fn raise_fd_limit() {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the calls only touch `limit`, and a descriptor that nobody else knows.
+    // SAFETY: the calls only touch `limit`, and a descriptor that is not used elsewhere.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
             limit.rlim_cur = limit.rlim_max;

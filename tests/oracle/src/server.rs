@@ -143,14 +143,16 @@ impl Drop for Server {
 fn listen(port: u16, kernel_times: bool) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
     if kernel_times {
-        // Accepted sockets inherit it: what came before the accept has its time, too.
+        // Accepted sockets inherit the option: bytes that came before the accept have their time,
+        // too.
         kernel::ask_receive_times(&listener)?;
     }
     kernel::set_backlog(&listener, BACKLOG)?;
     Ok(listener)
 }
 
-/// Accepts while the door is open. Being out of files or threads ends the process, loudly.
+/// Accepts while the listener is open. If files or threads are exhausted, the process ends with an
+/// error.
 fn run_acceptor(shared: &Arc<Shared>, first: TcpListener, port: u16, woken: &UnixStream) {
     kernel::sharpen_timers();
     let mut listener = Some(first);

@@ -16,10 +16,10 @@ pub struct ServiceQueue {
     wait_max: Option<Duration>,
 }
 
-/// What becomes of one request.
+/// The result of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Served {
-    /// It is answered so long after it came.
+    /// It is answered this long after it came.
     After(Duration),
     /// The queue is full.
     Refused,
@@ -99,7 +99,7 @@ mod tests {
             let arrival = start + Duration::from_secs(1) * *n / 200;
             queue.take(arrival) != Served::Refused
         });
-        // 10 s at 100 a second, and what waits at the end.
+        // 10 s at 100 a second, and the requests that wait at the end.
         let served = served.count();
         assert!((1_000..=1_006).contains(&served), "{served}");
     }

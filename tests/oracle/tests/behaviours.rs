@@ -1,5 +1,6 @@
-//! Each behaviour, seen by a client that is a plain `TcpStream`. Nothing here sleeps to
-//! synchronise: it reads until an answer or an end comes, or asks the server to wait for a count.
+//! Each behaviour, observed by a client that is a plain `TcpStream`. Nothing here sleeps to
+//! synchronise: a test reads until an answer or an end comes, or asks the server to wait for a
+//! count.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
@@ -56,7 +57,7 @@ impl Drop for Oracle {
 fn connect(port: u16) -> std::io::Result<TcpStream> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_nodelay(true)?;
-    // A test that hangs says where instead.
+    // Read time-out: a test that hangs fails at its place.
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     Ok(stream)
 }
@@ -116,7 +117,7 @@ fn get(stream: &mut TcpStream, target: &str) -> u16 {
     answer(stream).0
 }
 
-/// By how much the wall clock may run apart from the monotonic one within a test, µs.
+/// Maximum difference of the wall clock from the monotonic one within a test, µs.
 const CLOCK_SLACK_US: u64 = 1_000;
 
 fn now_us() -> u64 {
@@ -129,7 +130,7 @@ fn every_request_is_counted_and_logged_once() {
     let mut one = oracle.connect();
     assert_eq!(get(&mut one, "/a?x=1"), 200);
     let mut two = oracle.connect();
-    // Two requests and a piece of a third in one write; bodies in both codings.
+    // Two requests and a part of a third in one write; bodies in both codings.
     let wire = "POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nfoobar\
                 PUT /c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n\
                 6\r\nfoobar\r\n0\r\n\r\nGET /d";
@@ -143,7 +144,7 @@ fn every_request_is_counted_and_logged_once() {
         assert_eq!(number(&count, key), wanted, "{key}");
     }
     let mut lines = oracle.lines();
-    // The log has the order of ends, which two connections do not share.
+    // The log has the order of ends, which differs between two connections.
     lines.sort_by_key(|line| number(line, "seq"));
     assert_eq!(
         lines.len(),
@@ -384,8 +385,8 @@ fn silence_lasts_until_the_client_gives_up() {
 #[test]
 fn a_client_that_leaves_during_a_freeze_is_noted() {
     let oracle = Oracle::start(&[]);
-    // A busy kernel may deliver the client's end after the freeze: then nothing was to be noted,
-    // and the next round decides.
+    // A busy kernel may deliver the client's end after the freeze: then there was nothing to
+    // record, and the next round decides.
     let noted = (1..=100).any(|round| {
         oracle.obey("freeze");
         let mut client = oracle.connect();

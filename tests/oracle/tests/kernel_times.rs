@@ -1,5 +1,5 @@
-//! The kernel's time of a request, compared with the client's clock, which is the same one. Nothing
-//! here sleeps: the server is kept from reading by its own slow accept.
+//! The kernel's time of a request, compared with the client's clock, which is the same clock.
+//! Nothing here sleeps: its own slow accept keeps the server from reading.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use loadpilot_oracle::clock::Moment;
 use loadpilot_oracle::{Config, Server};
 
-/// Within which the kernel must have begun to stamp packets: a worker of its own sees to that, and
-/// may have to wait for a processor.
+/// Maximum time until the kernel stamps packets: one of its workers enables that, and may have to
+/// wait for a processor.
 const EARLY_MAX: Duration = Duration::from_secs(20);
 
-/// By how much the wall clock may run apart from the monotonic one within a test, µs.
+/// Maximum difference of the wall clock from the monotonic one within a test, µs.
 const CLOCK_SLACK_US: u64 = 1_000;
 
 /// A server with a log of its own, which is removed at the end.
@@ -88,7 +88,8 @@ fn number(line: &str, key: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// Without it a bench would take the waking of the target's thread for unrest of the generator.
+/// Without the kernel's time a bench would count the wake-up of the target's thread as an
+/// irregularity of the generator.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_kernel_knows_when_bytes_came_that_nobody_had_read() {
@@ -112,8 +113,8 @@ fn the_kernel_knows_when_bytes_came_that_nobody_had_read() {
     let line = oracle.last();
     let kernel_us = number(&line, "kernel_us").expect("a kernel time");
     let read_us = number(&line, "arrival_us").expect("an arrival");
-    // It is the same clock, so it lies between the client's two readings of it, whereas the server
-    // was kept from accepting, and so from reading.
+    // Both clocks are the same, so the time lies between the client's two readings, although the
+    // server was kept from accepting, and so from reading.
     assert!(before_us <= kernel_us && kernel_us <= sent_us, "{line}");
     assert!(read_us + CLOCK_SLACK_US >= begun_us + 60_000, "{line}");
 
@@ -123,7 +124,7 @@ fn the_kernel_knows_when_bytes_came_that_nobody_had_read() {
     assert!(next_us > kernel_us, "each request has its own: {line}");
 }
 
-/// Without it every log would carry what only the bench asks for, at a price.
+/// Kernel times are off by default: only the bench needs them, and they make each read slower.
 #[test]
 fn nobody_is_told_a_kernel_time_that_nobody_asked_for() {
     let oracle = Oracle::start("no-kernel", false);

@@ -45,8 +45,8 @@ def ignored(folder: Path, *names: str) -> set[str]:
 def test_files_that_are_there_stay_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a user's file is overwritten, or if the command does not say which files it left.
-    """
+    """Broken if a user's file is overwritten, or if the command does not say which files it
+    left."""
     folder = tmp_path / "new/shop"
     assert main(["init", str(folder)]) == 0
     first = files(folder)

@@ -1,5 +1,5 @@
-"""``loadpilot admin nats-config``: its files are for their owners only, and a repeat loses no key.
-"""
+"""``loadpilot admin nats-config``: its files are for their owners only, and a repeat loses no
+key."""
 
 from __future__ import annotations
 

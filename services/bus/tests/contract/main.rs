@@ -70,8 +70,8 @@ laws_of_confined_users!(
     objects::an_object_larger_than_expected_is_refused,
 );
 
-/// Broken if a coordinator or an agent lacks what a confined user has put, if a shredded secret is
-/// still one, or if what no run needs stays for ever.
+/// Broken if a coordinator or an agent lacks what a confined user has stored, if a shredded secret
+/// can still be read, or if objects that no run needs stay for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn others_read_and_remove_what_a_confined_user_put() {
     let server = match TestServer::start_with(USERS) {
@@ -87,7 +87,7 @@ async fn others_read_and_remove_what_a_confined_user_put() {
         assert_eq!(whole.object_bytes(name).await.unwrap(), Some(600_000));
         assert!(whole.object_get(name, 600_000).await.unwrap() == Some(large.clone()));
     }
-    // The parts of the first one are loose from now on.
+    // From now on no description refers to the parts of the first object.
     confined
         .object_put("lp.a.body.y", text("new"))
         .await
@@ -113,7 +113,7 @@ async fn others_read_and_remove_what_a_confined_user_put() {
     assert!(matches!(purged, Err(Fault::Denied { .. })), "{purged:?}");
 }
 
-/// Of the JetStream API, user `b` may use only what names in its subject what it reads.
+/// In the JetStream API, user `b` may use only requests whose subject names what they read.
 const USERS: &str = r#"users = [
     {user: a, password: a}
     {user: b, password: b, permissions: {

@@ -13,7 +13,7 @@ const MIB: usize = 1 << 20;
 const ANY_SIZE: u64 = u64::MAX;
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Pseudo-random bytes, in which a part in the wrong place shows.
+/// Pseudo-random bytes, which differ if a part is in the wrong place.
 fn noise(bytes: usize, seed: u32) -> Bytes {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let next = || {

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use crate::Rig;
 use crate::rig::{contents, ctl, delta, event, put, step, text};
 
-/// Broken if a report, a fold of the tail, misses an event or counts one twice.
+/// Broken if a report, which is a fold of the tail, misses an event or counts one twice.
 pub(crate) async fn a_tail_delivers_each_event_once_and_in_order(rig: Rig) {
     const BEFORE: usize = 40;
     const WRITERS: usize = 3;

@@ -80,7 +80,7 @@ async fn a_claim_without_room_leaves_no_secret() {
     assert_eq!(bus.kv_get(&key).await, Ok(None));
 }
 
-/// Broken if a claimant that lost its own connection takes the silence for the holder's.
+/// Broken if a claimant that lost its own connection takes that for the holder's silence.
 #[tokio::test(start_paused = true)]
 async fn a_lost_connection_is_no_silence() {
     let Bus::Memory(server) = Bus::memory() else {

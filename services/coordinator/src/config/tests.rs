@@ -132,8 +132,8 @@ fn the_token_comes_from_file_or_environment_and_is_not_shown() {
     assert!(!format!("{error} {error:?}").contains("s3cret"));
 }
 
-/// Broken if a log is larger than the account that its operator named, or a typing error makes the
-/// default of it.
+/// Broken if a log is larger than the account that its operator named, or if a typing error leads
+/// to the default size.
 #[test]
 fn the_storage_of_a_log_can_be_smaller() {
     let of = |size: &str| {

@@ -1,4 +1,4 @@
-"""Authentication, and hostile callers: they get an answer, and nothing else."""
+"""Authentication, and hostile callers: they get an answer, and no other effect."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def secret(folder: Path, text: str, mode: int = 0o600) -> str:
 
 @pytest.fixture
 def gateway(fleet: Fleet, gateways: Gateways) -> Gateway:
-    """One of a fleet with an agent."""
+    """A gateway of a fleet with an agent."""
     fleet.coordinator()
     fleet.agent("a-1")
     return gateways.start(**MANY_REQUESTS)
 
 
 def raw(gateway: Gateway, request: bytes) -> bytes:
-    """Sends bytes, and reads what comes until the other side hangs up."""
+    """Sends bytes, and reads until the other side closes the connection."""
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_S) as connection:
         connection.sendall(request)
         answer = b""
@@ -62,7 +62,7 @@ def raw(gateway: Gateway, request: bytes) -> bytes:
 
 
 def test_pages_of_other_origins_and_other_hosts_are_rejected(gateway: Gateway) -> None:
-    """Broken if a page of another origin in a browser can read or start anything here."""
+    """Broken if a page of another origin can read or start anything here from a browser."""
     here = f"http://127.0.0.1:{gateway.port}"
     for headers, status in (
         ({}, 200),
@@ -96,7 +96,7 @@ def test_pages_of_other_origins_and_other_hosts_are_rejected(gateway: Gateway) -
 
 
 def test_hostile_questions_are_answered_with_a_place(gateway: Gateway) -> None:
-    """Broken if an invalid id, cursor or range is accepted, or ends the gateway."""
+    """Broken if an invalid id, cursor or range is accepted, or makes the gateway fail."""
     for path, status in (
         ("/runs/01unknownrun", 404),
         ("/runs/01unknownrun/plan", 404),
@@ -224,7 +224,7 @@ def test_hostile_plans_start_nothing(
 
 
 def too_large(gateway: Gateway) -> None:
-    """A body with a length is refused unread; one without, at the limit."""
+    """A body with a length is refused unread, a body without one when it reaches the limit."""
     head = f"POST {API}/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_S) as long:
         long.sendall(f"{head}Content-Length: 40000000000\r\n\r\n".encode())
@@ -246,7 +246,7 @@ def test_a_silent_caller_is_cut(fleet: Fleet, gateways: Gateways, tmp_path: Path
     for number, one in enumerate(silent):
         one.settimeout(PATIENCE_S)
         if number % 3:
-            # Known already, by an answer.
+            # The answer shows that the gateway has counted the connection.
             length = "Content-Length: 9\r\n" if number % 3 == 1 else ""
             one.sendall(f"{head}{length}\r\n".encode())
             assert one.recv(65_536).startswith(b"HTTP/1.1 401 ")
@@ -257,7 +257,7 @@ def test_a_silent_caller_is_cut(fleet: Fleet, gateways: Gateways, tmp_path: Path
         with pytest.raises(OSError, match=r"reset|closed|pipe"):
             gateway.ask("GET", "/healthz")
     for one in silent:
-        # A time-out would raise something else.
+        # A time-out would raise another exception.
         with suppress(ConnectionResetError):
             while one.recv(65_536):
                 pass
@@ -268,7 +268,8 @@ def test_a_silent_caller_is_cut(fleet: Fleet, gateways: Gateways, tmp_path: Path
 
 
 def test_slow_checks_of_plans_block_no_start(gateway: Gateway) -> None:
-    """Broken if callers who may only look can keep all others of their tenant from starting."""
+    """Broken if callers with the role viewer can keep all others of their tenant from starting
+    runs."""
     with ExitStack() as held:
         for _ in range(READERS_MAX):
             slow = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
@@ -314,7 +315,7 @@ def test_callers_with_the_token_are_authenticated(
     connection.close()
     pair = cookie.partition(";")[0]
     assert gateway.api("/me", {"Cookie": pair}).status == 200
-    # All ports of the host share cookies: other servers set what they like.
+    # All ports of a host share cookies: other servers may set any cookie.
     others = ("other=1", 'prefs={"mode":"dark"}', "a=x y", "user[id]=7", "flag", "ü", f"x{pair}0")
     for other in others:
         for cookies in (f"{other}; {pair}", f"{pair};{other}"):
@@ -334,8 +335,8 @@ def test_callers_with_the_token_are_authenticated(
 def test_a_proxy_is_trusted_from_its_address_only(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:
-    """Broken if a caller can name itself without the proxy, or a proxied page is rejected, also on
-    a socket of IPv6 that takes IPv4."""
+    """Broken if a caller can name itself without the proxy, or if a proxied page is rejected, also
+    on an IPv6 socket that accepts IPv4."""
     fleet.coordinator()
     settings = {
         "PROXY_HEADER": "X-User",
@@ -350,7 +351,7 @@ def test_a_proxy_is_trusted_from_its_address_only(
     assert proxied.api("/me", {**named, "Host": "load2.example.test:8443"}).status == 200
     assert proxied.api("/me", {**named, **ORIGIN}).status == 403
     assert proxied.api("/me", shown).status == 401
-    # Another process of this machine, and a page that gave this machine a name of its own.
+    # Another process of this machine, and a page whose own name resolves to this machine.
     for wrong in ("", WORD[:-1], f"{WORD}x"):
         assert proxied.api("/me", {**named, "X-LoadPilot-Proxy-Secret": wrong}).status == 401
     for host in ("evil.test", "localhost", "127.0.0.1", "load.example.test.evil.test"):
@@ -420,7 +421,8 @@ def test_it_serves_over_tls(fleet: Fleet, gateways: Gateways, tmp_path: Path) ->
 def test_every_mistake_of_the_settings_is_reported_and_no_secret(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:
-    """Broken if it starts with a typo, reports one mistake at a time, or shows a secret."""
+    """Broken if the gateway starts with a typing error, reports one mistake at a time, or shows a
+    secret."""
     cert, key = certificate(tmp_path)
     open_token = secret(tmp_path, "short-s3cret", 0o644)
     checked = gateways.process("--check-config")

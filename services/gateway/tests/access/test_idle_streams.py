@@ -1,5 +1,5 @@
-"""Thousands of live views that have nothing to say, from many addresses: they cost the memory that
-the documents state, and nobody else waits."""
+"""Thousands of idle live views, from many addresses: they take the memory that the documents state,
+and other callers do not wait."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def waiting_run(gateway: Gateway, loadpilot: Loadpilot, oracle: Oracle) -> str:
 
 
 def resident_kib(process: Running) -> int:
-    """Memory of a process that is not shared with its files."""
+    """Memory of a process that it does not share with its files."""
     status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
     (line,) = [one for one in status.splitlines() if one.startswith("RssAnon")]
     return int(line.split()[1])
 
 
 def opened(gateway: Gateway, run: str, count: int) -> Iterator[socket.socket]:
-    """Open live views, from as many addresses of loopback as needed, each with its first event."""
+    """Open live views, from as many loopback addresses as needed, each with its first event."""
     ask = HEAD.format(path=f"{API}/runs/{run}/live").encode()
     for begin in range(0, count, AT_A_TIME):
         views = []
@@ -87,11 +87,8 @@ def closed(views: list[socket.socket]) -> int:
 def test_ten_thousand_idle_streams(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if an idle live view costs more memory than stated, if so many keep others from an
-    answer, or if one more is not refused with the limit.
-
-    Costs 60 s.
-    """
+    """Broken if an idle live view takes more memory than stated, if so many of them keep other
+    callers from an answer, or if one more is not refused with the limit. Costs 60 s."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = STREAMS + 1_000
     if hard != resource.RLIM_INFINITY and hard < needed:
@@ -141,10 +138,8 @@ def test_ten_thousand_idle_streams(
 def test_a_live_view_beyond_the_limit_is_refused(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the limit of live views is not that of the setting, or a refused one takes a place.
-
-    Costs 4 s.
-    """
+    """Broken if the limit of live views is not that of the setting, or if a refused view takes a
+    place. Costs 4 s."""
     fleet.coordinator()
     gateway = gateways.start(LIVE_VIEWS="20")
     run = waiting_run(gateway, loadpilot, oracle)

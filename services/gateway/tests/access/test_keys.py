@@ -1,4 +1,4 @@
-"""Keys, roles and tenants: each caller sees and does what its key says, and nothing else."""
+"""Keys, roles and tenants: each caller sees and does what its key permits, and nothing else."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", f"{API}/session")}
 
 
 class Keys:
-    """A file of keys, and their texts by name."""
+    """A file of keys, and the texts of the keys by name."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "keys.json"
@@ -70,7 +70,7 @@ class Keys:
     def add(
         self, name: str, role: str, tenant: str = "local", expires: int | None = None
     ) -> dict[str, str]:
-        """Adds a key; returns the header that shows it."""
+        """Adds a key; returns the header that contains it."""
         key, text = new_key(name, tenant, Role(role), int(time.time()), expires)
         with changing(self.file) as keys:
             keys.append(key)
@@ -98,7 +98,7 @@ def tenants_file(folder: Path, *names: str) -> str:
 
 
 def status_of(gateway: Gateway, method: str, path: str, headers: dict[str, str]) -> int:
-    """The status alone: a live view does not end."""
+    """The status alone: the body of a live view does not end."""
     body = b"{}" if method == "POST" else b""
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     ask = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{head}Content-Length: {len(body)}\r\n"
@@ -162,7 +162,8 @@ def test_a_key_acts_and_ends_at_once(
     loadpilot: Loadpilot,
     oracle: Oracle,
 ) -> None:
-    """Broken if a revoked key, its browser or its live view goes on, or a broken file opens."""
+    """Broken if a revoked key, its browser session or its live view continues, or if an invalid
+    file gives access."""
     fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start(KEYS_FILE=str(keys.file))
@@ -232,7 +233,7 @@ def test_a_tenant_sees_nothing_of_another(
     oracle: Oracle,
     tmp_path: Path,
 ) -> None:
-    """Broken if a run of another tenant is found, listed, or differs from an unknown one."""
+    """Broken if a run of another tenant is found, is listed, or differs from an unknown one."""
     for tenant in ("shop", "bank"):
         fleet.coordinator("--tenant", tenant)
         fleet.agent(f"a-{tenant}", "--tenant", tenant)
@@ -266,7 +267,7 @@ def test_a_tenant_sees_nothing_of_another(
             bodies.append(answer.body.replace(one.encode(), b"RUN"))
         assert len(set(bodies)) == 1, (method, path, bodies)
     assert tag.status == 200
-    # Its owner is answered: what was sent is valid.
+    # The owner gets an answer: the requests are valid.
     for name, valid in sent.items():
         assert gateway.tell(f"/runs/{run}/{name}", valid, shop).status in {200, 409}, name
     assert gateway.tell("/plans/adjust", {"run": run}, shop).status == 200
@@ -284,7 +285,7 @@ def test_a_tenant_sees_nothing_of_another(
 def behind_proxy(
     gateways: Gateways, folder: Path, text: str, **settings: str
 ) -> tuple[Gateway, dict[str, str]]:
-    """Starts a gateway with these rules in rules.toml; returns the headers of its proxy, too."""
+    """Starts a gateway with these rules in rules.toml; returns it with the headers of its proxy."""
     secret, rules = folder / "secret", folder / "rules.toml"
     word = secrets.token_hex(16)
     secret.write_text(word, encoding="utf-8")
@@ -309,7 +310,7 @@ SHOP = '[[rule]]\nuser = "*@shop.example"\ntenant = "local"\nrole = "viewer"\n'
 def test_rules_of_a_proxy_give_tenant_and_role(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:
-    """Broken if a user whom no rule names gets in, or a group is not looked at."""
+    """Broken if a user whom no rule names gets access, or if groups are ignored."""
     fleet.coordinator()
     gateway, base = behind_proxy(gateways, tmp_path, SRE + SHOP)
     for user, groups, role in (
@@ -332,7 +333,7 @@ def test_a_user_without_a_rule_signs_in_with_a_key(
     fleet: Fleet, gateways: Gateways, keys: Keys, tmp_path: Path
 ) -> None:
     """Broken if a proxy's user with a key cannot open a session, or if its cookie, which the proxy
-    receives over TLS, can be sent without."""
+    receives over TLS, can be sent without TLS."""
     fleet.coordinator()
     keys.add("bob", VIEWER)
     gateway, base = behind_proxy(gateways, tmp_path, SRE, KEYS_FILE=str(keys.file))
@@ -354,9 +355,8 @@ def test_a_user_without_a_rule_signs_in_with_a_key(
 def test_a_live_view_ends_with_its_rule(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a user whom no rule admits any more, or to another tenant only, still sees the run,
-    or if a change of the file ends the views of others.
-    """
+    """Broken if a user still sees the run whom no rule admits any more, or whom one admits to
+    another tenant only, or if a change of the file ends the views of others."""
     fleet.coordinator()
     fleet.agent("a-1")
     gateway, base = behind_proxy(gateways, tmp_path, SRE + SHOP)
@@ -378,7 +378,7 @@ def test_a_live_view_ends_with_its_rule(
 
 
 def replace_file(file: Path, text: str) -> None:
-    """Replaces a file at once: a gateway may read it at any time."""
+    """Replaces a file atomically: a gateway may read it at any time."""
     beside = file.with_suffix(".new")
     beside.write_text(text, encoding="utf-8")
     beside.replace(file)
@@ -398,7 +398,7 @@ def test_credentials_of_the_log_rotate_while_a_run_is_followed(
     oracle: Oracle,
     tmp_path: Path,
 ) -> None:
-    """Broken if a gateway keeps asking with credentials that are no longer in their file."""
+    """Broken if a gateway continues to use credentials that are no longer in their file."""
     fleet.coordinator()
     fleet.agent("a-1")
     conf = fleet.folder / "nats.conf"
@@ -412,7 +412,7 @@ def test_credentials_of_the_log_rotate_while_a_run_is_followed(
     with gateway.live(run, ann) as live:
         events = live.events()
         next(events)
-        # An unused connection and a reading, both with the credentials of now.
+        # An unused connection and an indexed run, both with the current credentials.
         assert gateway.api(f"/runs/{run}", ann).status == 200
         token.write_text("wrong-and-long-enough", encoding="utf-8")
         refused = gateway.api(f"/runs/{run}", ann)
@@ -427,7 +427,7 @@ def test_credentials_of_the_log_rotate_while_a_run_is_followed(
 def test_every_mistake_of_the_files_is_reported(
     gateways: Gateways, keys: Keys, tmp_path: Path
 ) -> None:
-    """Broken if the gateway starts with a file that it cannot read whole."""
+    """Broken if the gateway starts with a file that it cannot read completely."""
     token = tmp_path / "token"
     token.write_text("0123456789abcdef", encoding="utf-8")
     token.chmod(0o600)

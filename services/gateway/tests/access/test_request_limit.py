@@ -1,4 +1,5 @@
-"""The limit of requests: of a tenant, of an address without a valid key, and what it costs."""
+"""The limit of requests: for a tenant, and for an address without a valid key; and what it
+costs."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ def test_a_bucket_admits_what_a_plain_one_does(
 
 
 def test_expensive_requests_count_as_more() -> None:
-    """Broken if a flood of large requests for runs costs its tenant no more than reading."""
+    """Broken if a flood of large requests for runs costs its tenant no more than reads."""
 
     def head(length: int) -> list[tuple[bytes, bytes]]:
         return [(b"content-length", str(length).encode())]
@@ -122,8 +123,8 @@ def test_the_number_of_addresses_in_memory_has_a_limit() -> None:
 def drained(
     gateway: Gateway, path: str, headers: dict[str, str], status: int
 ) -> tuple[int, Answer]:
-    """Asks until the first 429; returns the number of answers before, which have this status, and
-    the 429."""
+    """Sends requests until the first 429; returns the number of answers before it, which have this
+    status, and the 429."""
     for number in range(10 * BURST):
         answer = gateway.api(path, headers)
         if answer.status == 429:
@@ -133,8 +134,8 @@ def drained(
 
 
 def overdraw(gateway: Gateway, headers: dict[str, str]) -> None:
-    """Asks for a run until the drained bucket has a token again: the request is admitted, takes
-    RUN_TOKENS, and the bucket has none for so many seconds."""
+    """Requests a run until the drained bucket has a token again. The request is admitted and takes
+    RUN_TOKENS, so that the bucket is empty for some seconds."""
     give_up = time.monotonic() + PATIENCE_S
     while gateway.tell("/runs", b"{", headers).status == 429:
         assert time.monotonic() < give_up
@@ -191,7 +192,8 @@ def test_the_requests_of_a_tenant_are_limited_and_no_others(
 def test_an_address_without_a_key_is_limited_and_stops_no_caller_with_one(
     fleet: Fleet, gateways: Gateways, keys: Keys
 ) -> None:
-    """Broken if guessing keys has no limit, or if it stops probes and callers of its address."""
+    """Broken if guessing keys has no limit, or if the limit blocks probes and callers of the same
+    address."""
     fleet.coordinator()
     gateway = gateways.start(KEYS_FILE=str(keys.file), **SLOW)
     valid = keys.add("valid", VIEWER)
@@ -220,7 +222,7 @@ def test_a_request_above_the_limit_is_answered_before_its_body(
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as connection:
         connection.sendall((head + kind).encode())
         assert connection.recv(64).split()[1] == b"429"
-        # The body is dropped as it comes, and the connection serves the next request.
+        # The body is discarded as it comes, and the connection serves the next request.
         connection.sendall(b"{" * 400_000)
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         rest = b""
@@ -234,7 +236,7 @@ def test_a_request_above_the_limit_is_answered_before_its_body(
 def test_wrong_limits_are_named_with_their_place(
     fleet: Fleet, gateways: Gateways, keys: Keys, tmp_path: Path
 ) -> None:
-    """Broken if a mistake in a limit starts a gateway without it."""
+    """Broken if a gateway starts without a limit because its setting is invalid."""
     links = tmp_path / "links.toml"
     links.write_text(
         "[tenants.a]\nrequests_per_second = 0\nrequest_burst = true\n"
@@ -255,7 +257,7 @@ def test_wrong_limits_are_named_with_their_place(
 def test_a_request_for_a_run_waits_for_its_place_but_not_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a request waits for ever behind slow ones, or a place is lost."""
+    """Broken if a request waits for ever behind slow ones, or if a place is lost."""
 
     async def requests() -> None:
         places = asyncio.Semaphore(1)

@@ -1,4 +1,4 @@
-"""Several tenants, each with a log of its own: readiness and metrics are of all of them."""
+"""Several tenants, each with its own log: readiness and metrics cover all of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def kept(file: Path, text: str) -> Path:
 
 
 def readiness(gateway: Gateway, wanted: int) -> str:
-    """Asks until the gateway answers with this status, and returns the answer."""
+    """Sends requests until the gateway answers with this status, and returns the answer."""
     give_up = time.monotonic() + DOWN_S
     while (answer := gateway.ask("GET", "/readyz")).status != wanted:
         assert time.monotonic() < give_up, answer
@@ -73,10 +73,8 @@ def test_readiness_and_metrics_are_of_all_tenants(
     oracle: Oracle,
     tmp_path: Path,
 ) -> None:
-    """Broken if a gateway is ready without one tenant's log, hides runs of one from a Prometheus,
-    or shows a tenant, or any caller of /readyz, anything about another one.
-
-    Costs 12 s.
+    """Broken if a gateway is ready without one tenant's log, hides the runs of one tenant from a
+    Prometheus, or shows a tenant, or any caller of /readyz, anything about another one. Costs 12 s.
     """
     (key, text), (theirs, their_text) = (
         new_key(tenant, tenant, Role.RUNNER, int(time.time()), None) for tenant in (HOME, BANK)
@@ -124,13 +122,13 @@ def test_readiness_and_metrics_are_of_all_tenants(
     assert str(bank.port) not in problem
     (process,) = gateways.processes
     assert f"not ready: tenant {BANK}: " in process.until("not ready")
-    # A scrape shows what was read last, and the log is read at an interval.
+    # A scrape shows the last reading, and the log is read at an interval.
     give_up = time.monotonic() + DOWN_S
     while (without := samples(gateway, TOKEN))["loadpilot_gateway_nats_up", BANK] != ["0"]:
         assert time.monotonic() < give_up
     assert without["loadpilot_gateway_nats_up", HOME] == ["1"]
     assert [int(n) for n in without["loadpilot_calls_total", HOME]] == calls
-    # The other tenant works meanwhile.
+    # The other tenant still works.
     assert gateway.api(f"/runs/{run}", shown).status == 200
     bank.start_server()
     assert readiness(gateway, 200) == "ready\n"

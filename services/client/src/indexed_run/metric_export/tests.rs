@@ -184,7 +184,7 @@ fn opentelemetry_reads_what_was_counted() {
     assert_eq!(points, message.points);
 }
 
-/// Broken if a server that takes only a part counts as one that takes all.
+/// Broken if a server that accepts only a part counts as one that accepts all.
 #[test]
 fn a_partial_success_is_read() {
     let response = |points: i64| ExportMetricsServiceResponse {

@@ -56,7 +56,7 @@ fn ask(world: &mut World, name: &str) {
     world.tell(&of_shop().req(&run(name)), &request());
 }
 
-/// The effect, which must be an append about the admission of runs.
+/// The effect that is due, which must be an append about the admission of runs.
 fn admission(world: &mut World) -> PendingAppend<AdmissionDecision> {
     match world.effect() {
         Effect::Admit(pending) => *pending,
@@ -124,8 +124,8 @@ fn with_a_run_that_waits(admission: AdmissionRules) -> World {
     world
 }
 
-/// Broken if a run above the limit is created, learns no place, or is not admitted when another
-/// one has ended.
+/// Broken if a run above the limit is created, does not learn its place, or is not admitted when
+/// another one has ended.
 #[test]
 fn a_run_above_the_limit_waits_until_another_one_ends() {
     let mut world = limited(one_at_a_time());
@@ -170,8 +170,7 @@ fn a_run_above_the_limit_waits_until_another_one_ends() {
     assert_eq!(queued.place, 1);
 }
 
-/// Broken if a run starts that was stopped while it waited, or if it counts as one of those that
-/// run.
+/// Broken if a run starts that was stopped while it waited, or if it counts as a running one.
 #[test]
 fn a_run_that_is_stopped_while_it_waits_never_starts() {
     let mut world = with_a_run_that_waits(one_at_a_time());
@@ -268,7 +267,8 @@ fn the_log_is_asked_when_the_tail_brings_nothing() {
     assert_eq!((again.expected, &again.run), (0, &run("r2")));
 }
 
-/// Broken if a run above the limit of waiting runs or of a day waits or runs, or is not told why.
+/// Broken if a run above the limit of waiting runs, or above that of a day, waits or runs, or if
+/// its refusal lacks the reason.
 #[test]
 fn runs_that_may_not_wait_are_refused() {
     let waiting = AdmissionRules {

@@ -256,7 +256,7 @@ fn news_of_a_finished_run_go_to_agents_that_name_it() {
     let last = news.last().map(|news| &news.event.event);
     assert!(matches!(last, Some(Decision::RunSealed(_))) && !more);
     assert_eq!(news.len(), 3);
-    // A late fact of its agent, or a repeated request, does not reopen it.
+    // A late fact of its agent, or a repeated request, does not reopen the run.
     world.finish("r1");
     world.ask_for("r1");
     assert_eq!(world.effect(), Effect::Shred(home(), run("r1")));
@@ -399,7 +399,7 @@ fn a_run_that_is_spared_goes_on() {
     world.none();
 }
 
-/// Broken if a run that is requested while a new stack starts is taken for a left-over one.
+/// Broken if a run that is requested while a new stack starts is taken for a left-over run.
 #[test]
 fn a_request_from_before_the_log_was_read_but_newer_than_the_stack_is_no_left_over() {
     let mut world = World::new(true);

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::world::{World, run, subjects};
 
-/// Broken if a claim of a setup or teardown opens a run: one that is never requested would stay
+/// Broken if a claim of a setup or teardown opens a run: a run that is never requested would stay
 /// open for ever, and a teardown after the seal would reopen the run.
 #[test]
 fn claims_of_setup_and_teardown_open_no_run() {

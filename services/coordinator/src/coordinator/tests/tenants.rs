@@ -1,5 +1,4 @@
-//! Several tenants on one fleet: whose run a record is about, whose owner is alive, and which
-//! news agents get.
+//! Several tenants on one fleet: the run of each record, the live owners, and the news of agents.
 
 use loadpilot_engine::control::tenants::{TenantRules, Tenants};
 use loadpilot_events::log::ctl::Decision;
@@ -49,8 +48,8 @@ fn shared() -> World {
     world
 }
 
-/// Broken if a run of a tenant is decided on another's subject, agents do not learn whose it is, or
-/// its secrets are handed to another tenant or stay.
+/// Broken if a run of a tenant is decided on another tenant's subject, if agents do not learn its
+/// tenant, or if its secrets are handed to another tenant or stay stored.
 #[test]
 fn a_run_belongs_to_the_tenant_of_its_subject() {
     let mut world = shared();
@@ -155,7 +154,8 @@ fn an_owner_is_alive_by_heartbeats_of_its_own_tenant() {
     }
 }
 
-/// Broken if a tenant that the file does not name gets a run, or none of the reasons.
+/// Broken if a run of a tenant that the file does not name is created, or is refused without a
+/// reason.
 #[test]
 fn a_run_of_an_unknown_tenant_is_refused_on_its_own_subject() {
     let mut world = shared();
