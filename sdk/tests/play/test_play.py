@@ -158,7 +158,7 @@ class S(VUser):
         ),
     ],
 )
-def test_asyncio_is_there_for_whom_it_matters(more: str, then: str) -> None:
+def test_asyncio_is_imported_only_where_it_is_used(more: str, then: str) -> None:
     """Broken if every agent spends time to import asyncio, or if a scenario that uses it has no
     event loop for think time."""
     program = f"MORE = {more!r}\nSCENARIO = {SCENARIO!r}\n{LOADED}\n{then}\n"

@@ -181,8 +181,8 @@ async fn an_append_without_answer_is_unknown() {
 
 /// Broken if a stream without a leader, which has one again soon, is reported as absent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_that_nobody_answers_for_is_not_missing() {
-    let Some(server) = TestServer::start_or_skip("a_stream_that_nobody_answers_for") else {
+async fn a_stream_without_a_responder_is_not_missing() {
+    let Some(server) = TestServer::start_or_skip("a_stream_without_a_responder") else {
         return;
     };
     let bus = connect(&server.options()).await;

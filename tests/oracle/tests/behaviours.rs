@@ -461,7 +461,7 @@ fn waiting_ends_at_its_timeout_and_a_bad_line_is_refused() {
 }
 
 #[test]
-fn whoever_waits_is_woken_by_the_count_not_by_the_timeout() {
+fn a_waiting_thread_is_woken_by_the_count_not_by_the_timeout() {
     const TIMEOUT: Duration = Duration::from_secs(60);
     let oracle = Oracle::start(&[]);
     std::thread::scope(|scope| {

@@ -92,7 +92,7 @@ fn number(line: &str, key: &str) -> Option<u64> {
 /// irregularity of the generator.
 #[test]
 #[cfg(target_os = "linux")]
-fn the_kernel_knows_when_bytes_came_that_nobody_had_read() {
+fn the_kernel_knows_when_unread_bytes_came() {
     let oracle = Oracle::start("kernel", true);
     let mut early = oracle.connect();
     let begin = Instant::now();
@@ -126,7 +126,7 @@ fn the_kernel_knows_when_bytes_came_that_nobody_had_read() {
 
 /// Kernel times are off by default: only the bench needs them, and they make each read slower.
 #[test]
-fn nobody_is_told_a_kernel_time_that_nobody_asked_for() {
+fn kernel_times_are_logged_on_request_only() {
     let oracle = Oracle::start("no-kernel", false);
     get(&mut oracle.connect());
     assert_eq!(number(&oracle.last(), "kernel_us"), None);

@@ -377,7 +377,7 @@ fn each_way_to_fail_is_seen_and_has_its_cause() {
 
 /// Broken if a run that proves nothing about its rate counts for or against it.
 #[test]
-fn a_run_that_was_cut_off_or_reached_nobody_says_nothing() {
+fn a_run_that_was_cut_off_or_reached_no_server_says_nothing() {
     let nothing = (ProbeVerdict::Unjudged, None);
     assert_eq!(
         said(few),

@@ -82,7 +82,7 @@ fn takeover_in_the_past(world: &mut World) {
     });
 }
 
-fn a_shard_for_nobody(world: &mut World) {
+fn an_unassigned_shard(world: &mut World) {
     change(named(world, "ShardsAssigned"), |event| {
         let shards = &mut event["holdings"][0]["shards"];
         shards.as_array_mut().expect("a list").pop();
@@ -198,7 +198,7 @@ fn more_than_was_planned(world: &mut World) {
 
 const DAMAGES: [(Invariant, Damage); 12] = [
     (Invariant::Created, created_twice),
-    (Invariant::Holdings, a_shard_for_nobody),
+    (Invariant::Holdings, an_unassigned_shard),
     (Invariant::Instants, a_start_in_the_past),
     (Invariant::Seal, a_seal_of_something_else),
     (Invariant::End, another_end),

@@ -66,7 +66,7 @@ def test_files_that_are_there_stay_as_they_are(
 
 
 @pytest.mark.parametrize("before", [b"", b"target/\n", b"target/", b"*.pyc\r\n"])
-def test_git_ignores_logs_and_can_be_told_to_keep_the_baseline(
+def test_git_ignores_logs_and_can_keep_the_baseline(
     before: bytes, tmp_path: Path
 ) -> None:
     """Broken if gigabytes of logs are committed, or if a baseline cannot be committed."""

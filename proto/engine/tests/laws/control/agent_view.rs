@@ -124,7 +124,7 @@ fn a_takeover_ends_one_hold_and_begins_another() {
 
 /// An agent that a decision names as lost stops, even without a successor.
 #[test]
-fn who_was_lost_knows_it() {
+fn a_lost_agent_knows_it() {
     let me = holder(1, 0);
     let mut view = AgentView::new(me.clone());
     view.apply(&news(1, 0, assigned(&[(&me, &[0])])));

@@ -402,7 +402,7 @@ fn a_full_log_ends_the_run_as_such() {
 
 /// Large bodies take time: an agent that is fetching them is not late, but its time is limited.
 #[test]
-fn who_fetches_bodies_has_the_time_for_it() {
+fn an_agent_that_fetches_bodies_has_time_for_it() {
     let mut dice = Dice::new(1);
     let large = |seed: u8, bytes| {
         let mut object = Object::of(&[seed]);

@@ -272,7 +272,7 @@ fn one_move_at_a_time() {
 
 /// Agents without free capacity, or that the run cannot use, are no newcomers.
 #[test]
-fn who_is_full_is_left_alone() {
+fn an_agent_at_capacity_is_no_newcomer() {
     let mut story = Story::started(2, 1);
     story.beat(1);
     story.hearing.at_capacity.insert(plans::holder(1, 0));
@@ -284,7 +284,7 @@ fn who_is_full_is_left_alone() {
 /// A run that lost a holder moves its shards to the other holders at once, and then scales up to
 /// the standby.
 #[test]
-fn who_stands_by_takes_the_place_of_the_lost() {
+fn a_standby_takes_the_place_of_a_lost_holder() {
     let mut story = Story::started(2, 2);
     story.beat(2);
     assert!(story.decide().is_none(), "it has what it wants");
@@ -300,7 +300,7 @@ fn who_stands_by_takes_the_place_of_the_lost() {
 
 /// A newcomer that never becomes ready loses its shards.
 #[test]
-fn who_does_not_get_ready_gives_way() {
+fn a_newcomer_that_is_never_ready_loses_its_shards() {
     let mut story = Story::started(2, 1);
     story.beat(1);
     let next = story.reassigned();
@@ -350,7 +350,7 @@ fn a_later_map_gives_no_more_time_to_get_ready() {
 /// An agent that leaves keeps its shards until a planned move gives them to the others, which takes
 /// effect only after an agent that is cut off has fenced itself. The agent that leaves is not lost.
 #[test]
-fn who_leaves_is_served_until_others_take_over() {
+fn an_agent_that_leaves_keeps_its_shards_until_a_takeover() {
     let mut story = Story::started(3, 3);
     story.fact(0, What::AgentLeaving);
     let next = story.reassigned();
@@ -404,7 +404,7 @@ fn a_leaver_that_stops_is_lost() {
 
 /// Shards of a lost holder do not go to an agent that leaves while another one stays.
 #[test]
-fn who_leaves_takes_nothing_over() {
+fn an_agent_that_leaves_takes_nothing_over() {
     let mut story = Story::started(3, 3);
     story.pass(story.policy.lost_us);
     [1, 2].into_iter().for_each(|number| story.beat(number));

@@ -219,7 +219,7 @@ proptest! {
     /// Broken if a run ends because only some of the agents that ever held it reported no success,
     /// or ends earlier than they reported.
     #[test]
-    fn all_who_held_it_must_have_waited(
+    fn all_holders_must_have_waited(
         each in proptest::collection::vec(
             (any::<bool>(), proptest::option::of(0_u64..9), 0_u64..12),
             1..5,

@@ -454,7 +454,7 @@ proptest! {
 
 /// A holder that held nothing cannot have counted anything; its gauges do not count either.
 #[test]
-fn who_held_nothing_is_set_aside() {
+fn the_delta_of_an_agent_that_held_nothing_is_set_aside() {
     let history = history();
     let clean = fold(history, &history.control, &history.data);
     let damages: [Damage; 2] = [

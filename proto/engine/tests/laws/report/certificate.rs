@@ -80,7 +80,7 @@ fn schedule_lag() {
 
 /// A slot is the user's limit when the plan sets one, and the generator's when it does not.
 #[test]
-fn a_generator_without_slots_is_at_fault_unless_it_was_told_to_be() {
+fn a_generator_without_slots_is_at_fault_unless_the_plan_limits_them() {
     let drops = |limit: Option<u32>| {
         move |report: &mut Report| {
             report.run.max_in_flight = limit;

@@ -149,7 +149,7 @@ fn a_run_that_started_nothing_says_nothing_of_the_target() {
 /// Broken if the verdict blames the target for arrivals that the load generator could not start, or
 /// the other way round.
 #[test]
-fn a_shortfall_names_who_caused_it() {
+fn a_shortfall_names_its_cause() {
     let reason = |reason: DropReason, in_flight: Option<u32>| {
         let mut report = sound::report();
         report.run.max_in_flight = in_flight;

@@ -292,7 +292,7 @@ fn users_think_as_their_type_does() {
 
 /// Broken if two seeds assign types alike: each agent would get the same users in every run.
 #[test]
-fn the_seed_changes_who_has_which_type() {
+fn the_seed_changes_the_types_of_users() {
     let plans = (1..).map(|seed| closed(seed, 100));
     let plan = plans
         .into_iter()

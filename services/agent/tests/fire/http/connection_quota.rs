@@ -114,7 +114,7 @@ async fn the_wait_for_a_connection_is_queue_and_not_service() {
 /// Broken if an arrival waits for a connection for ever, or if its drop is reported with another
 /// reason.
 #[tokio::test]
-async fn who_waits_too_long_for_a_connection_is_dropped() {
+async fn an_arrival_that_waits_too_long_for_a_connection_is_dropped() {
     let (open, gate) = watch::channel(false);
     let peer = peer(Http::V1, move |_| Act::Wait(gate.clone()));
     let mut plan = quick(peer.url(), Http::V1, 20);
@@ -231,7 +231,7 @@ async fn users_take_turns_at_the_connections() {
 /// Broken if a user whose arrival was dropped after its maximum wait never returns, or if the drop
 /// is not counted.
 #[tokio::test]
-async fn a_user_who_waited_in_vain_comes_again() {
+async fn a_user_whose_arrival_was_dropped_comes_again() {
     const USERS: u32 = 3;
     let (open, gate) = watch::channel(false);
     let peer = peer(Http::V1, move |_| Act::Wait(gate.clone()));

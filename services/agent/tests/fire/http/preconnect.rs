@@ -139,7 +139,7 @@ async fn one_that_the_target_closed_is_thrown_away() {
 
 /// Broken if an absent target ends the run before it begins, or is not reported.
 #[tokio::test]
-async fn what_cannot_be_opened_is_told_and_tried_again() {
+async fn a_connection_that_cannot_be_opened_is_reported_and_tried_again() {
     for http in [Http::V1, Http::V2] {
         let mut plan = burst(format!("http://{}", closed_port()), http);
         plan.connections.open_first = Some(7);

@@ -118,7 +118,7 @@ async fn the_tokens_of_an_answer_that_breaks_off_count() {
 /// Broken if the client goes on reading after its last token, if later tokens count, or if the
 /// connection then carries another request.
 #[tokio::test]
-async fn whoever_has_heard_enough_tokens_hangs_up() {
+async fn a_client_with_enough_tokens_hangs_up() {
     for (most, gaps, connections) in [(None, 10, 1), (Some(2), 5, 5), (Some(9), 10, 1)] {
         let target = Target::start(|_| Act::Stream(EVENTS, PAUSE / 4));
         let mut plan = short(target.url(), Stream::Sse);
@@ -152,7 +152,7 @@ async fn hanging_up_resets_a_stream_of_http2() {
 /// Broken if a client reads for a longer or shorter time than the plan says, or if a response that
 /// had not begun by then counts as one.
 #[tokio::test]
-async fn whoever_has_listened_long_enough_hangs_up() {
+async fn a_client_that_read_long_enough_hangs_up() {
     const LISTEN_US: u64 = 500_000;
     let listening = |url| {
         let mut plan = short(url, Stream::Sse);

@@ -143,7 +143,7 @@ async fn the_target_keeps_its_name_wherever_it_is_connected_to() {
 
 /// Broken if an unknown authority is trusted, or a known one is not, unless the plan says so.
 #[tokio::test]
-async fn only_who_is_known_by_name_is_trusted_unless_the_plan_says_otherwise() {
+async fn only_a_known_authority_and_name_are_trusted_unless_the_plan_says_otherwise() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     for http in [Http::V1, Http::V2, Http::Auto] {
         // The authority that signs, the name in the certificate, whether the plan accepts any

@@ -419,7 +419,7 @@ fn a_request_from_before_the_log_was_read_but_newer_than_the_stack_is_no_left_ov
 
 /// Broken if a coordinator that was asleep takes silent agents for dead.
 #[test]
-fn nobody_is_lost_to_a_coordinator_that_did_not_listen() {
+fn no_agent_is_lost_to_a_coordinator_that_did_not_listen() {
     for slept in [true, false] {
         let mut world = World::caught_up();
         let mut long = request();
