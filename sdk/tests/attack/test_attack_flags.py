@@ -98,9 +98,9 @@ def test_an_attack_runs_in_a_project_with_settings_of_scenarios(
     (folder / "loadpilot.toml").write_text(text, encoding="utf-8")
     assert main([*ATTACK, *flags]) == 0
     key, other = BESIDE[case]
-    said = capsys.readouterr().err
-    assert f"not used: loadpilot.toml: {key}, replaced by {other}\n" in said
-    assert f"--{key} " not in said
+    stderr = capsys.readouterr().err
+    assert f"not used: loadpilot.toml: {key}, replaced by {other}\n" in stderr
+    assert f"--{key} " not in stderr
 
 
 def test_a_message_names_the_flag_that_was_written(

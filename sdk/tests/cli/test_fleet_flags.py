@@ -148,8 +148,8 @@ def test_a_fleet_is_never_meant_by_accident() -> None:
     """An environment that names a server for agents must not send a local run to that server."""
     fleet, wrong = read_flags(FleetFlags(), {"NATS_URL": URL, "NATS_TOKEN": "s3cret"})
     assert (fleet, wrong) == (None, "")
-    said = FleetFlags(ServerFlags(tenant="shop"), agents=AgentFlags("2", need=("zone=eu",)))
-    options, problems = read("x.py", RunFlags(fleet=said), {})
+    flags = FleetFlags(ServerFlags(tenant="shop"), agents=AgentFlags("2", need=("zone=eu",)))
+    options, problems = read("x.py", RunFlags(fleet=flags), {})
     assert options is not None
     assert options.fleet is None
     text = "\n".join(map(str, problems))

@@ -105,7 +105,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
     return fake
 
 
-def left(logs: FakeLogs) -> list[str]:
+def remaining_runs(logs: FakeLogs) -> list[str]:
     return [one["run"] for listed_ in logs.runs.values() for one in listed_]
 
 
@@ -149,7 +149,7 @@ def test_a_report_is_of_the_last_run_unless_one_is_named(
 ) -> None:
     """Broken if the run that just ended has to be named, or if -v prints no more than without
     it."""
-    assert left(logs)
+    assert remaining_runs(logs)
     assert main(["report"]) == 0
     short = capsys.readouterr().out
     assert "01zzz" in short
@@ -234,11 +234,11 @@ def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
     assert " set up " in rows[2]
     assert main(["runs", "prune", "01aaa"]) == 2
     assert main(["runs", "prune", "--all"]) == 0
-    assert left(logs) == ["01aaa", "01abb", "01zzz"]
+    assert remaining_runs(logs) == ["01aaa", "01abb", "01zzz"]
     assert "01aaa, 01abb still owes a teardown" in capsys.readouterr().err
     assert main(["report", "01abb"]) == 2
     assert main(["runs", "prune", "01abb", "--forget-teardowns"]) == 0
-    assert left(logs) == ["01aaa", "01zzz"]
+    assert remaining_runs(logs) == ["01aaa", "01zzz"]
 
 
 @pytest.mark.parametrize("words", [["runs", "prune"], ["stop"], ["report"], ["verdict"]])
@@ -246,7 +246,7 @@ def test_an_empty_name_is_no_run(words: list[str], logs: FakeLogs) -> None:
     """Broken if `loadpilot runs prune "$ID"` deletes the only run when ID is not set."""
     logs.runs = {Path(".loadpilot/log-1"): [listed("01aaa")]}
     assert main([*words, ""]) == 2
-    assert left(logs) == ["01aaa"]
+    assert remaining_runs(logs) == ["01aaa"]
 
 
 @pytest.mark.parametrize("words", [["report"], ["verify"], ["verdict"], ["compare"], ["dump"]])
@@ -274,13 +274,13 @@ def test_the_first_interruption_ends_a_command_that_reads(
 def test_prune_deletes_the_named_runs_and_nothing_that_runs(logs: FakeLogs) -> None:
     """Broken if a running run is deleted, or one too many of those that are over."""
     assert main(["runs", "prune", "01abb"]) == 0
-    assert left(logs) == ["01aaa", "01abc", "01zzz"]
+    assert remaining_runs(logs) == ["01aaa", "01abc", "01zzz"]
     assert main(["runs", "prune", "--keep", "2"]) == 0
-    assert left(logs) == ["01abc", "01zzz"]
+    assert remaining_runs(logs) == ["01abc", "01zzz"]
     assert main(["runs", "prune", "--keep", "9"]) == 0
-    assert left(logs) == ["01abc", "01zzz"]
+    assert remaining_runs(logs) == ["01abc", "01zzz"]
     assert main(["runs", "prune", "--all"]) == 0
-    assert left(logs) == ["01zzz"]
+    assert remaining_runs(logs) == ["01zzz"]
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_prune_deletes_the_named_runs_and_nothing_that_runs(logs: FakeLogs) -> N
 def test_prune_that_is_unclear_deletes_nothing(flags: list[str], logs: FakeLogs) -> None:
     """Broken if a typing error deletes runs."""
     assert main(["runs", "prune", *flags]) == 2
-    assert len(left(logs)) == 4
+    assert len(remaining_runs(logs)) == 4
 
 
 def test_prune_of_a_run_that_goes_on_is_refused(
@@ -299,7 +299,7 @@ def test_prune_of_a_run_that_goes_on_is_refused(
     """Broken if naming a running run deletes it, or is silently ignored."""
     assert main(["runs", "prune", "01zzz"]) == 2
     assert "01zzz is not over" in capsys.readouterr().err
-    assert len(left(logs)) == 4
+    assert len(remaining_runs(logs)) == 4
 
 
 def test_a_run_whose_processes_are_gone_is_killed(
@@ -313,7 +313,7 @@ def test_a_run_whose_processes_are_gone_is_killed(
     assert states == ["completed"] * 3 + ["killed"]
     assert main(["runs", "prune", "01zzz"]) == 2
     assert "its processes are gone; `loadpilot resume 01zzz`" in capsys.readouterr().err
-    assert len(left(logs)) == 4
+    assert len(remaining_runs(logs)) == 4
 
 
 @pytest.mark.parametrize("command", [["runs"], ["report", "last"], ["runs", "prune", "--all"]])

@@ -24,15 +24,15 @@ def test_an_internal_error_is_a_line_and_a_file(
     def fail(*_: object, **__: object) -> NoReturn:
         raise LookupError("no such key: hunter2\nand more")
 
-    given = params.ParameterSource({"TOKEN": "hunter2"})
-    given.read("TOKEN", None, secret=True, place="scene.py:1")
-    monkeypatch.setattr(params, "_source", given)
+    source = params.ParameterSource({"TOKEN": "hunter2"})
+    source.read("TOKEN", None, secret=True, place="scene.py:1")
+    monkeypatch.setattr(params, "_source", source)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(app, "app", fail)
     assert main(["runs"]) == 4
-    said = capsys.readouterr()
-    assert said.out == ""
-    (line,) = said.err.splitlines()
+    output = capsys.readouterr()
+    assert output.out == ""
+    (line,) = output.err.splitlines()
     found = re.fullmatch(
         r"error: internal error: LookupError: no such key: \*\*\*; trace: (.+)", line
     )

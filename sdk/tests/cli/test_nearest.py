@@ -56,18 +56,18 @@ def test_what_cannot_be_read_says_what_there_is(
 ) -> None:
     """Broken if a wrong flag gets a wrong suggestion, or a part of a list."""
     assert main(list(words)) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith(f"error: {SAID[words]}")
-    assert said[1] == "nothing was started; see `loadpilot --help`"
+    stderr = capsys.readouterr().err.splitlines()
+    assert stderr[0].startswith(f"error: {SAID[words]}")
+    assert stderr[1] == "nothing was started; see `loadpilot --help`"
 
 
 def test_a_far_option_gets_the_list_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
     """Broken if the list is cut, or `--retries` suggests `--cert`."""
     assert main(["run", "x.py", "--retries", "3"]) == 2
-    said = capsys.readouterr().err
-    assert "did you mean" not in said
+    stderr = capsys.readouterr().err
+    assert "did you mean" not in stderr
     for option in ("--results-json", "--cert", "--duration", "--nats-url", "--verbose"):
-        assert f" {option}" in said
+        assert f" {option}" in stderr
 
 
 ONE_DASH = {
@@ -89,10 +89,12 @@ def test_a_long_flag_with_one_dash_is_refused(
 ) -> None:
     """Broken if `-rate=500` writes a report to the file `ate=500` and sends another rate."""
     assert main(list(words)) == 2
-    said = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     for written, meant in ONE_DASH[words].items():
-        assert f"error: {written}: flags with a name have two dashes; did you mean {meant}?" in said
-    assert "nothing was started" in said
+        assert (
+            f"error: {written}: flags with a name have two dashes; did you mean {meant}?" in stderr
+        )
+    assert "nothing was started" in stderr
 
 
 def test_short_flags_keep_their_values(

@@ -188,7 +188,7 @@ def test_foreign_text_is_text_in_junit(text: str) -> None:
     assert suite.findall("testcase")[2].findtext("failure") == safe(text)
 
 
-def shown(text: str, *, in_table: bool) -> str:
+def visible_text(text: str, *, in_table: bool) -> str:
     """Render Markdown as GitHub does; returns the visible text, which must be a single code
     span."""
     renderer = MarkdownIt("commonmark", {"html": True}).enable("table")
@@ -205,7 +205,7 @@ def shown(text: str, *, in_table: bool) -> str:
 def test_foreign_text_is_code_in_markdown(text: str, in_table: bool) -> None:  # noqa: FBT001
     """Broken if a name becomes a link, a mention, a tag, or a further column."""
     if safe(text):
-        assert shown(code(text), in_table=in_table) == safe(text)
+        assert visible_text(code(text), in_table=in_table) == safe(text)
 
 
 @pytest.mark.parametrize("report", [GOOD, troubled(), empty(), closed(), measured()])

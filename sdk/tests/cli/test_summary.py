@@ -215,8 +215,8 @@ def test_foreign_text_cannot_reach_the_terminal() -> None:
 def failed(call: str, outcome: str, body: str = "") -> dict[str, Any]:
     answer = ["HTTP/1.1 503 Service Unavailable"] if body else []
     sent = {"request": [f"GET /{call} HTTP/1.1"], "request_body_bytes": 0, "arrival": 7, "call": 0}
-    seen = {"answer": answer, "body": body, "received_bytes": 40, "response_us": 1_500}
-    return {"task": "shop", "call": call, "exchange": {**sent, **seen, "outcome": outcome}}
+    example = {"answer": answer, "body": body, "received_bytes": 40, "response_us": 1_500}
+    return {"task": "shop", "call": call, "exchange": {**sent, **example, "outcome": outcome}}
 
 
 def test_failed_calls_are_shown_once_for_each_outcome() -> None:
@@ -267,11 +267,11 @@ def test_a_figure_just_beyond_its_limit_does_not_look_equal_to_it() -> None:
 @given(st.text())
 def test_safe_text_is_printable_and_safe_again(text: str) -> None:
     """Broken if some control or format character reaches the output."""
-    made = safe(text)
-    assert made.isprintable()
-    assert "\x1b" not in made
-    assert "\n" not in made
-    assert safe(made) == made
+    shown_text = safe(text)
+    assert shown_text.isprintable()
+    assert "\x1b" not in shown_text
+    assert "\n" not in shown_text
+    assert safe(shown_text) == shown_text
 
 
 def test_figures_read_as_people_expect() -> None:

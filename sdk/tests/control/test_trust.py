@@ -62,10 +62,10 @@ def test_a_refusal_shows_what_to_look_at_and_what_to_type() -> None:
     """Broken if the user cannot see whose files these are, or if the log can draw on the screen."""
     with pytest.raises(trust.Untrusted) as refused:
         trust.check("01r", SETUP, BUNDLE, "0" * 64)
-    shown = str(refused.value)
-    assert "author     eve@\\x1b[2Jfar" in shown
-    assert "files      shop.py, rows.csv" in shown
-    assert f"`loadpilot resume 01r --trust {HASH}`" in shown
+    message = str(refused.value)
+    assert "author     eve@\\x1b[2Jfar" in message
+    assert "files      shop.py, rows.csv" in message
+    assert f"`loadpilot resume 01r --trust {HASH}`" in message
     trust.check("01r", SETUP, BUNDLE, HASH)
     assert not trust.problems(HASH)
     assert trust.problems(HASH[:12])

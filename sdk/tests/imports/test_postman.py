@@ -62,8 +62,8 @@ def test_a_value_in_quotes_is_sent_as_text() -> None:
 
 def test_variables_of_graphql_may_be_templates() -> None:
     """Broken if a template without quotes makes the import fail, or is sent with quotes."""
-    asked = {"query": "{ a }", "variables": '{"i": {{order}}, "name": "{{name}}"}'}
+    graphql = {"query": "{ a }", "variables": '{"i": {{order}}, "name": "{{name}}"}'}
     text = written(
-        read_postman, source_of(item(KEEP), item(body={"mode": "graphql", "graphql": asked}))
+        read_postman, source_of(item(KEEP), item(body={"mode": "graphql", "graphql": graphql}))
     )
     assert """"variables": {{"i": {order}, "name": "{NAME}"}}""" in text

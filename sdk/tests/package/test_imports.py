@@ -23,7 +23,7 @@ print({"pydantic", "textual"} & sys.modules.keys() != set())
 """
 
 
-def said(program: str, *arguments: str, folder: Path | None = None) -> str:
+def output_of(program: str, *arguments: str, folder: Path | None = None) -> str:
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         cwd=folder,
@@ -39,7 +39,7 @@ def said(program: str, *arguments: str, folder: Path | None = None) -> str:
 def test_a_process_that_is_rust_imports_the_engine_alone() -> None:
     """Broken if agents, coordinators and supervisors import the names of scenario files."""
     ours = "sorted(name for name in sys.modules if name.startswith('loadpilot'))"
-    mine = said(f"import sys, loadpilot._entry; print({ours}, 'typing' in sys.modules)")
+    mine = output_of(f"import sys, loadpilot._entry; print({ours}, 'typing' in sys.modules)")
     assert mine == "['loadpilot', 'loadpilot._entry', 'loadpilot._native'] False"
 
 
@@ -53,13 +53,15 @@ def test_a_process_that_is_rust_imports_the_engine_alone() -> None:
 )
 def test_every_word_is_there_however_it_is_asked_for(program: str) -> None:
     """Broken if a documented name can be imported in one way only."""
-    assert said(f"{program}; print(bool(words))") == "True"
+    assert output_of(f"{program}; print(bool(words))") == "True"
 
 
 def test_a_word_is_the_same_each_time() -> None:
     """Broken if one name gives two objects, or if a wrong name gives any."""
-    assert said("import loadpilot, loadpilot.dsl as d; print(loadpilot.task is d.task)") == "True"
-    assert said("import loadpilot; print(hasattr(loadpilot, 'tasks'))") == "False"
+    assert (
+        output_of("import loadpilot, loadpilot.dsl as d; print(loadpilot.task is d.task)") == "True"
+    )
+    assert output_of("import loadpilot; print(hasattr(loadpilot, 'tasks'))") == "False"
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,6 @@ def test_a_command_starts_without_large_libraries(
     """Broken if a command spends a tenth of a second of processor time on report models, or a
     quarter on a scenario browser that it does not show."""
     unpack(STORED, tmp_path / ".loadpilot/log-1")
-    *printed, is_imported = said(COMMAND, *arguments, folder=tmp_path).splitlines()
+    *printed, is_imported = output_of(COMMAND, *arguments, folder=tmp_path).splitlines()
     assert printed
     assert is_imported == "False"

@@ -23,9 +23,9 @@ def test_a_page_is_current(page: str) -> None:
 def test_every_public_name_is_on_the_page() -> None:
     """Broken if something that scenarios or programs may import is not documented."""
     names = {name for modules in SECTIONS.values() for group in modules.values() for name in group}
-    shown = {AS_INSTANCE.get(name, name) for name in names}
+    documented = {AS_INSTANCE.get(name, name) for name in names}
     # The page of metrics has their functions.
-    assert {*loadpilot.__all__} - {"__version__", "metrics"} <= shown
+    assert {*loadpilot.__all__} - {"__version__", "metrics"} <= documented
 
 
 def test_every_flag_is_on_the_page() -> None:

@@ -33,8 +33,8 @@ def by_mypy(files: list[Path], folder: Path) -> list[tuple[str, int, str]]:
     """The reports of mypy --strict: file, line, words."""
     (folder / "mypy.ini").write_text("[mypy]\nstrict = true\npretty = false\n")
     config = ("--config-file", str(folder / "mypy.ini"), "--cache-dir", str(folder / "cache"))
-    said = run("mypy", *config, *map(str, files))
-    found = re.findall(r"^(.+?):(\d+): error: (.+)$", said, re.MULTILINE)
+    output = run("mypy", *config, *map(str, files))
+    found = re.findall(r"^(.+?):(\d+): error: (.+)$", output, re.MULTILINE)
     return [(Path(file).name, int(line), words) for file, line, words in found]
 
 
@@ -43,13 +43,13 @@ def by_pyright(files: list[Path], folder: Path) -> list[tuple[str, int, str]]:
     settings = {"include": [str(os.path.relpath(file, folder)) for file in files]}
     settings |= {"typeCheckingMode": "strict"}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
-    said = json.loads(
+    output = json.loads(
         run("pyright", "--outputjson", "-p", str(folder), "--pythonpath", sys.executable)
     )
-    assert said["summary"]["filesAnalyzed"] == len(files)
+    assert output["summary"]["filesAnalyzed"] == len(files)
     return [
         (Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["message"])
-        for one in said["generalDiagnostics"]
+        for one in output["generalDiagnostics"]
     ]
 
 
@@ -94,5 +94,5 @@ def test_the_stub_says_what_the_native_module_has(tmp_path: Path) -> None:
     exist."""
     (tmp_path / "allowed").write_text("\n".join(map(re.escape, STUB_ONLY)))
     allowed = ("--allowlist", str(tmp_path / "allowed"))
-    said = run("mypy.stubtest", "loadpilot._native", "--ignore-disjoint-bases", *allowed)
-    assert said.startswith("Success: "), said
+    output = run("mypy.stubtest", "loadpilot._native", "--ignore-disjoint-bases", *allowed)
+    assert output.startswith("Success: "), output

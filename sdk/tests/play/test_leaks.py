@@ -72,8 +72,8 @@ def debug_build() -> str | None:
     for place in places:
         found = shutil.which(place)
         asks = "import sys; sys.exit(sys.version_info[:2] != {} or not hasattr(sys, '{}'))"
-        asked = asks.format(tuple(sys.version_info[:2]), "gettotalrefcount")
-        if found and subprocess.run([found, "-c", asked], check=False).returncode == 0:
+        question = asks.format(tuple(sys.version_info[:2]), "gettotalrefcount")
+        if found and subprocess.run([found, "-c", question], check=False).returncode == 0:
             return found
     return None
 

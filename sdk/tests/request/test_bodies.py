@@ -96,8 +96,8 @@ def test_a_files_type_follows_from_its_name(
     """Broken if a target gets the wrong content type, or one from this machine's own table."""
     (tmp_path / name).write_bytes(BYTES)
     line = f"from loadpilot import file\n{textwrap.dedent(SCENE)}"
-    said = line.format(f"client.post('/', content=file({name!r}))")
-    assert types_of(steps_of(compile_text(said))[0]) == TYPES[name]
+    source = line.format(f"client.post('/', content=file({name!r}))")
+    assert types_of(steps_of(compile_text(source))[0]) == TYPES[name]
     own = f"client.post('/', content=file({name!r}), headers={{'content-type': 'x/y'}})"
     assert types_of(steps_of(compile_text(line.format(own)))[0]) == ["x/y"]
 

@@ -108,8 +108,8 @@ def test_flags_win_setting_by_setting(tmp_path: Path) -> None:
     flags = ConnectionFlags(
         http="1.1", max="9", reuse="0.5", connect_to="10.0.0.7:80", sources=("::1",), redirects="0"
     )
-    said = "{'http': 'auto', 'requests_max': 7, 'reuse': 'never', 'max': 8, 'redirects': 5}"
-    plan = compiled(tmp_path, said, flags).plan
+    settings = "{'http': 'auto', 'requests_max': 7, 'reuse': 'never', 'max': 8, 'redirects': 5}"
+    plan = compiled(tmp_path, settings, flags).plan
     assert plan["connections"] == {
         "max": 9,
         "reuse": {"share_ppm": 500_000},

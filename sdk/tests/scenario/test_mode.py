@@ -108,8 +108,8 @@ def test_waves_follow_the_cosine(us: int, waves: float, one: int, other: int) ->
 
 def test_a_whole_wave_reaches_both_rates(compile_text: Compile) -> None:
     """Broken if the peak of a wave is not the rate, or its mean not the middle. 0.1 s."""
-    said = "rps=100, baseline=20, duration='64s', period='16s', mode='sine'"
-    built = pieces(compile_text(SCENE.format(said=said)).plan)
+    settings = "rps=100, baseline=20, duration='64s', period='16s', mode='sine'"
+    built = pieces(compile_text(SCENE.format(said=settings)).plan)
     rates = [rate for _, rate, _ in built]
     assert (min(rates), max(rates), rates[0], built[-1][2]) == (20, 100, 20, 20)
     assert sum(s * (a + b) / 2 for s, a, b in built) == pytest.approx(64 * 60, rel=1e-6)

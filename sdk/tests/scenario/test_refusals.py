@@ -435,8 +435,8 @@ def test_mixins_of_other_files_and_overrides_work(compile_text: Compile, tmp_pat
             @task
             def own(self, client): client.get("/own")
     """)
-    shown = [(t["name"], t["weight"], t["steps"][0]["path"]) for t in compiled.plan["tasks"]]
-    assert shown == [("inherited", 3, "/mixin"), ("replaced", 2, "/main"), ("own", 1, "/own")]
+    tasks = [(t["name"], t["weight"], t["steps"][0]["path"]) for t in compiled.plan["tasks"]]
+    assert tasks == [("inherited", 3, "/mixin"), ("replaced", 2, "/main"), ("own", 1, "/own")]
 
 
 @pytest.mark.parametrize("left", ["5", "-7.5", "'%d'", "f'%d'"])

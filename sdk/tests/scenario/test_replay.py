@@ -57,11 +57,11 @@ def test_a_flag_replaces_the_schedule_of_a_scenario(recorded: Path, compile_text
     """Broken if a curve of the command line is read from the scenario's folder, if the scenario's
     own rate prevents it, or if --stages does not replace a curve. 0.1 s."""
     flags = Overrides(replay_curve=str(recorded))
-    for said in ("rps=5, duration='9s', mode='step'", "stages=[('1m', 5)]"):
-        plan = compile_text(SCENE.format(said=said), flags).plan
+    for settings in ("rps=5, duration='9s', mode='step'", "stages=[('1m', 5)]"):
+        plan = compile_text(SCENE.format(said=settings), flags).plan
         assert profile.duration_us(plan["profile"]) == 3_000_000
-    said = "replay_curve='curve.csv', scale=2"
-    plan = compile_text(SCENE.format(said=said), Overrides(stages="9s:5")).plan
+    settings = "replay_curve='curve.csv', scale=2"
+    plan = compile_text(SCENE.format(said=settings), Overrides(stages="9s:5")).plan
     assert plan["profile"]["shape"] == "stages"
     assert plan["schema"] == "loadpilot.plan/1"
 

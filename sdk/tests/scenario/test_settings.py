@@ -230,7 +230,7 @@ def test_a_wrong_flag_is_named_as_a_flag(flags: Overrides, refuse_text: Refuse) 
 
 def test_flags_win_and_replace_gates_by_key(compile_text: Compile) -> None:
     """Broken if a flag is ignored, or the gate that it replaces stays in force beside it."""
-    said = "rps=10, duration='20s', thresholds={'p99_ms': 100, 'two:p50_ms': 7}"
+    settings = "rps=10, duration='20s', thresholds={'p99_ms': 100, 'two:p50_ms': 7}"
     flags = Overrides(
         rps="40/s",
         duration="30s",
@@ -238,7 +238,7 @@ def test_flags_win_and_replace_gates_by_key(compile_text: Compile) -> None:
         thresholds=("p99_ms=250", "one:p95_ms=5", "error_rate=0.5"),
         id_header="X-Request-Id",
     )
-    plan = compile_text(SCENE.format(said=said), flags).plan
+    plan = compile_text(SCENE.format(said=settings), flags).plan
     assert pieces(plan) == [(10, 0, 40), (30, 40, 40)]
     assert plan["warm_up_us"] == SECOND
     assert plan["id_header"] == "X-Request-Id"
@@ -403,9 +403,9 @@ def test_flags_for_a_closed_loop_replace_the_schedule(
 
 def test_a_rate_beside_users_is_refused(refuse_text: Refuse) -> None:
     """Broken if one of two contradicting loads is silently ignored."""
-    said = "users=5"
+    settings = "users=5"
     for scene, flags in [
-        (said, Overrides(rps="5")),
+        (settings, Overrides(rps="5")),
         ("", Overrides(rps="5", users=5)),
         ("", Overrides(rps="5", as_fast_as_possible=True)),
     ]:
@@ -417,16 +417,16 @@ def test_a_rate_beside_users_is_refused(refuse_text: Refuse) -> None:
 
 def test_gates_that_need_a_plan_are_refused_in_a_closed_loop(refuse_text: Refuse) -> None:
     """Broken if a gate on drops passes where nothing can be dropped."""
-    said = "users=5, thresholds={'shortfall': 1, 'one:dropped_rate': 1, 'p99_ms': 5}"
-    problems = refuse_text(SCENE.format(said=said))
+    settings = "users=5, thresholds={'shortfall': 1, 'one:dropped_rate': 1, 'p99_ms': 5}"
+    problems = refuse_text(SCENE.format(said=settings))
     assert len(problems) == 2
     assert all("must not be a gate of a closed loop" in str(problem) for problem in problems)
 
 
 def test_a_call_may_have_time_outs_in_parts(compile_text: Compile) -> None:
     """Broken if a part is taken for the whole, or if the whole loses its default."""
-    said = "timeout={'connect': '1s', 'first_byte': 2}"
-    plan = compile_text(SCENE.format(said=said)).plan
+    settings = "timeout={'connect': '1s', 'first_byte': 2}"
+    plan = compile_text(SCENE.format(said=settings)).plan
     assert plan["timeout_us"] == 30 * SECOND
     assert plan["timeouts"] == {"connect_us": SECOND, "first_byte_us": 2 * SECOND}
     plan = compile_text(SCENE.format(said="timeout={'total': '5s'}")).plan

@@ -71,13 +71,13 @@ def test_connections_above_the_limit_are_closed(
 def test_silent_connections_do_not_keep_a_scraper_out(
     endpoint: tuple[ScrapeEndpoint, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if silent connections are held for ever."""
+    """Broken if silent connections stay open for ever."""
     monkeypatch.setattr(Scrape, "timeout", 0.3)
     _, address = endpoint
-    held = silent(address, CONNECTIONS_MAX)
-    assert [connection.recv(1) for connection in held] == [b""] * len(held)
+    connections = silent(address, CONNECTIONS_MAX)
+    assert [connection.recv(1) for connection in connections] == [b""] * len(connections)
     assert scrape(address) == 200
-    for connection in held:
+    for connection in connections:
         connection.close()
 
 
@@ -116,9 +116,9 @@ def test_a_command_waits_for_the_scrapes_that_are_expected(
         def wait(self, _secs: float) -> None:
             nonlocal now
             now += 0.5
-            come = [at for at in comes_at if now - 0.5 < at <= now]
-            subject._scraped_at += come
-            subject._delivered_at = max([subject._delivered_at, *come])
+            scrapes = [at for at in comes_at if now - 0.5 < at <= now]
+            subject._scraped_at += scrapes
+            subject._delivered_at = max([subject._delivered_at, *scrapes])
 
     monkeypatch.setattr(scrape_endpoint.threading, "Event", Pause)
     subject.wait_for_last_scrape(lambda: False)

@@ -106,7 +106,7 @@ def scene(chance: Random) -> str:
     body.add(1, f"{'async ' * body.is_async}def go(self, client):")
     body.begin(2)
     body.block(2, 2, 5)
-    body.seen(2)
+    body.show_variables(2)
     lines += body.lines
     match chance.randrange(3):
         case 0:
@@ -116,14 +116,14 @@ def scene(chance: Random) -> str:
             check.add(1, "def check_go(self, status, body):")
             check.begin(2)
             check.block(2, 1, 3)
-            check.seen(2)
+            check.show_variables(2)
             lines += check.lines
         case 1:
             check = Writer(chance, is_async=False, may_ask=False, answers=("response",))
             check.add(1, "def check_go(self, response):")
             check.begin(2)
             check.block(2, 1, 3)
-            check.seen(2)
+            check.show_variables(2)
             lines += check.lines
         case _:
             pass

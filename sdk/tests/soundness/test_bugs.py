@@ -58,14 +58,14 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
 @pytest.mark.parametrize("name", BUGS)
 def test_the_search_finds_the_bug(search: Search, name: str) -> None:
     """Broken if the search would not detect this bug of the compiler."""
-    shown = 0
+    detected = 0
     for made, script, python in search:
         plan = dict(made.compiled.plan)
         plan["code"], count = broken(plan["code"], BUGS[name])
-        shown += count
+        detected += count
         if count and not _is_same(made, script, python, json.dumps(plan)):
             return
-    pytest.fail(f"not found, although {shown} pieces of code were changed")
+    pytest.fail(f"not found, although {detected} pieces of code were changed")
 
 
 def _is_same(made: Case, script: Script, python: list[Line], plan: str) -> bool:

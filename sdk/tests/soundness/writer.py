@@ -72,7 +72,7 @@ class Writer:
         """Write a value that is often valid."""
         picked = self.number(12)
         if picked == 12:
-            return self.given(depth)
+            return self.seeded(depth)
         if picked < 3:
             return self.one(*LITERALS)
         if picked < 6:
@@ -94,7 +94,7 @@ class Writer:
             )
         return self.expression(depth - 1)
 
-    def given(self, depth: int) -> str:
+    def seeded(self, depth: int) -> str:
         """Write an expression that depends on seed and arrival."""
         one, other = self.one(*self.locals), self.one("2", "-3", "7", "2.5", "True")
         return self.one(
@@ -290,7 +290,7 @@ class Writer:
             f"f'{{TENTH:{self.one('.2f', '08.3f', '.1f')}}}'",
         )
 
-    def seen(self, indent: int) -> None:
+    def show_variables(self, indent: int) -> None:
         """Write a statement that shows the values of the variables: a request, or a failing
         assertion."""
         text = ", ".join(dict.fromkeys(("v0", *self.locals)))

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use supervised::{Lock, Supervised, children_of, gone};
+use supervised::{Lock, Supervised, children_of, wait_for_the_end_of};
 
 /// A worker that ends when the supervisor asks it to. It leaves files about its start and its end
 /// in the folder that its connection file names. Its sleep outlives a killed worker, and so has a
@@ -110,7 +110,7 @@ fn stop_lets_workers_finish_and_ends_the_server_after_them() {
     let children = stack.watch_children();
     stack.say("stop\n");
     stack.fall_silent(); // having said it, an owner may go
-    gone(children);
+    wait_for_the_end_of(children);
     assert_eq!(stack.exit_code(), 0);
     for worker in ["agent-1", "agent-2", "coordinator"] {
         assert!(
@@ -137,7 +137,7 @@ fn a_worker_that_does_not_stop_is_killed() {
     stack.ready();
     let children = stack.watch_children();
     stack.say("stop\n");
-    gone(children);
+    wait_for_the_end_of(children);
     assert_eq!(stack.exit_code(), 0);
 }
 
@@ -151,7 +151,7 @@ fn the_owners_death_ends_all_without_asking() {
     }
     let children = stack.watch_children();
     stack.fall_silent();
-    gone(children);
+    wait_for_the_end_of(children);
     assert_eq!(stack.exit_code(), 0);
     assert!(
         !home.path().join("log-1/drained-agent-1").exists(),
@@ -167,7 +167,7 @@ fn a_killed_supervisor_leaves_no_child_and_no_lock() {
     let children = stack.watch_children();
     assert_eq!(children.len(), 4);
     stack.kill();
-    gone(children);
+    wait_for_the_end_of(children);
     let mut next = Supervised::start(home.path(), 0, OBEDIENT);
     assert!(
         word(&next.ready(), "log_dir").ends_with("log-1"),
@@ -237,13 +237,15 @@ fn five_deaths_are_mended_and_the_sixth_ends_the_stack() {
     let mut victim = stack.worker("agent-2");
     for _ in 0..5 {
         supervised::kill(victim);
-        let told = stack.event();
+        let event = stack.event();
         assert_eq!(
-            (word(&told, "event"), word(&told, "child")),
+            (word(&event, "event"), word(&event, "child")),
             ("restarted", "agent-2")
         );
-        assert_eq!(word(&told, "because"), "signal 9");
-        let pid = told["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+        assert_eq!(word(&event, "because"), "signal 9");
+        let pid = event["pid"]
+            .as_i64()
+            .and_then(|pid| i32::try_from(pid).ok());
         victim = pid.expect("a process id");
     }
     assert_eq!(
@@ -253,13 +255,13 @@ fn five_deaths_are_mended_and_the_sixth_ends_the_stack() {
     );
     let children = stack.watch_children();
     supervised::kill(victim);
-    let told = stack.event();
-    assert_eq!(word(&told, "event"), "failed");
+    let event = stack.event();
+    assert_eq!(word(&event, "event"), "failed");
     assert!(
-        word(&told, "reason").contains("agent-2 ended 6 times within a minute"),
-        "{told}"
+        word(&event, "reason").contains("agent-2 ended 6 times within a minute"),
+        "{event}"
     );
-    gone(children);
+    wait_for_the_end_of(children);
     assert_eq!(stack.exit_code(), 4);
 }
 
@@ -288,16 +290,16 @@ fn a_dead_server_comes_back_at_the_same_address() {
     let file = Path::new(word(&ready, "stack_file"));
     let before = fs::read(file).expect("the stack file");
     supervised::kill(stack.worker("nats-server"));
-    let told = stack.event();
+    let event = stack.event();
     assert_eq!(
-        (word(&told, "event"), word(&told, "child")),
+        (word(&event, "event"), word(&event, "child")),
         ("restarted", "nats-server")
     );
     assert_eq!(fs::read(file).expect("the stack file"), before);
     let address = word(&ready, "url")
         .strip_prefix("nats://")
         .expect("a NATS address");
-    TcpStream::connect(address).expect("the restart is told when the server answers again");
+    TcpStream::connect(address).expect("the restart is reported when the server answers again");
 }
 
 /// Python's imports take half of an agent's start: they must not wait for the server.
@@ -331,8 +333,8 @@ fn a_server_that_cannot_start_is_reported_in_its_own_words() {
     fs::write(&broken, "#!/bin/sh\necho 'no such luck' >&2\nexit 1\n").expect("a script");
     fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).expect("a mode");
     let mut stack = Supervised::with_server(home.path(), &broken);
-    let told = stack.event();
-    assert_eq!(word(&told, "event"), "failed");
-    assert!(word(&told, "reason").contains("no such luck"), "{told}");
+    let event = stack.event();
+    assert_eq!(word(&event, "event"), "failed");
+    assert!(word(&event, "reason").contains("no such luck"), "{event}");
     assert_eq!(stack.exit_code(), 4);
 }

@@ -201,7 +201,7 @@ pub(crate) fn kill(pid: i32) {
 }
 
 /// Waits until all of these processes have ended.
-pub(crate) fn gone(processes: Vec<OwnedFd>) {
+pub(crate) fn wait_for_the_end_of(processes: Vec<OwnedFd>) {
     assert!(!processes.is_empty());
     for process in processes {
         readable(&process, true);

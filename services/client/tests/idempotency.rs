@@ -123,8 +123,8 @@ async fn law(buses: &[Bus]) {
     assert_ne!(IdempotencyKey::of("ab", "c"), IdempotencyKey::of("b", "ca"));
 
     // The secrets of the created run are stored.
-    let held = bus.kv_get(&subjects().secret_key(&submitted[0].run)).await;
-    assert!(held.expect("it can be read").is_some());
+    let stored_secrets = bus.kv_get(&subjects().secret_key(&submitted[0].run)).await;
+    assert!(stored_secrets.expect("it can be read").is_some());
 }
 
 /// Broken if a caller that repeats a request starts a second run.
@@ -190,13 +190,13 @@ async fn a_failed_request_leaves_the_secrets_of_its_run() {
         ..Limits::default()
     });
     bus.open_log().await.expect("it is new");
-    let (held, bodies) = (secrets("s3cret"), BTreeMap::<String, Bytes>::new());
+    let (values, bodies) = (secrets("s3cret"), BTreeMap::<String, Bytes>::new());
     let mut session = Session::on(bus.clone(), subjects());
-    let submission = session.submit(request(key), &held, &bodies, None);
+    let submission = session.submit(request(key), &values, &bodies, None);
     let run = submission.await.expect("it is stored");
-    let again = session.submit(request(key), &held, &bodies, Some(run.clone()));
+    let again = session.submit(request(key), &values, &bodies, Some(run.clone()));
     let full = again.await.expect_err("no room");
     assert!(is_full(&full), "{full}");
-    let held = bus.kv_get(&subjects().secret_key(&run)).await;
-    assert!(held.expect("it can be read").is_some());
+    let stored_secrets = bus.kv_get(&subjects().secret_key(&run)).await;
+    assert!(stored_secrets.expect("it can be read").is_some());
 }

@@ -42,14 +42,14 @@ fn mistakes_and_outages_have_their_own_exit_codes() {
 /// Broken if `--version` does not say of which commit and profile the program is.
 #[test]
 fn its_version_names_commit_and_profile() {
-    let asked = Command::new(env!("CARGO_BIN_EXE_loadpilot-coordinator"))
+    let output = Command::new(env!("CARGO_BIN_EXE_loadpilot-coordinator"))
         .arg("--version")
         .output()
         .expect("it starts");
     let build = loadpilot_events::build_text(option_env!("LOADPILOT_COMMIT"));
     let expected = format!("loadpilot-coordinator {build}\n");
-    assert_eq!(String::from_utf8_lossy(&asked.stdout), expected);
-    assert!(asked.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    assert!(output.status.success());
     let set = loadpilot_events::build_text(Some("0123456789ab"));
     assert!(set.contains(" (commit 0123456789ab, "), "{set}");
     let empty = loadpilot_events::build_text(Some(""));
@@ -100,10 +100,11 @@ async fn a_signal_ends_it_at_once() {
 #[test]
 fn a_server_with_tls_is_accepted_by_its_certificate() {
     let dir = tempfile::tempdir().expect("a folder");
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let generated =
+        rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
     let (cert, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
-    std::fs::write(&cert, made.cert.pem()).expect("a file");
-    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+    std::fs::write(&cert, generated.cert.pem()).expect("a file");
+    std::fs::write(&key, generated.signing_key.serialize_pem()).expect("a file");
     let access = format!(
         "authorization {{ token: s3cret }}\ntls {{ cert_file: {cert:?}, key_file: {key:?} }}"
     );

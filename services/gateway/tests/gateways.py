@@ -121,8 +121,8 @@ class Gateways:
 
     def process(self, *flags: str, **settings: str) -> Running:
         """Starts the process without waiting for it."""
-        said = {"NATS_URL": self.fleet.url, "PORT": "0", **settings}
-        for name, value in said.items():
+        values = {"NATS_URL": self.fleet.url, "PORT": "0", **settings}
+        for name, value in values.items():
             self.environ.setenv(f"LOADPILOT_GATEWAY_{name}", value)
         argv = [str(COMMAND), *flags]
         started = Running(argv, self._folder, self._folder / "none.json")
@@ -172,6 +172,6 @@ def opened(running: Running) -> tuple[Gateway, str, dict[str, str]]:
 
 def cli_report(loadpilot: Loadpilot, fleet: Fleet, run: str) -> str:
     """The report as the command line prints it."""
-    shown = loadpilot.call("report", run, "--json", "--nats-url", fleet.url)
-    assert shown.code == 0, shown.stderr
-    return shown.stdout.removesuffix("\n")
+    result = loadpilot.call("report", run, "--json", "--nats-url", fleet.url)
+    assert result.code == 0, result.stderr
+    return result.stdout.removesuffix("\n")

@@ -110,12 +110,12 @@ def test_the_token_of_metrics_opens_nothing_else(
         files[name].write_text(token)
         files[name].chmod(0o600)
     gateway = gateways.start(**{name: str(file) for name, file in files.items()})
-    shown = {"Authorization": f"Bearer {TOKEN[::-1]}"}
-    assert gateway.ask("GET", "/metrics", headers=shown).status == 200
+    authorized = {"Authorization": f"Bearer {TOKEN[::-1]}"}
+    assert gateway.ask("GET", "/metrics", headers=authorized).status == 200
     assert (
         gateway.ask("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status == 200
     )
     for wrong in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Basic {TOKEN[::-1]}"}):
         assert gateway.ask("GET", "/metrics", headers=wrong).status == 401
-    assert gateway.api("/runs", shown).status == 401
+    assert gateway.api("/runs", authorized).status == 401
     assert gateway.tell("/session", {"token": TOKEN[::-1]}).status == 401

@@ -214,8 +214,8 @@ def test_runs_are_compared_as_by_the_command(
         runs.append(gateway.tell("/runs", {"plan": plan(loadpilot, oracle)}).json["run"])
         gateway.see_end(runs[-1])
     first, *others = runs
-    asked = "&".join(f"run={run}" for run in runs)
-    answer = gateway.api(f"/compare?{asked}&threshold_pct=25").json
+    query = "&".join(f"run={run}" for run in runs)
+    answer = gateway.api(f"/compare?{query}&threshold_pct=25").json
     printed = [
         loadpilot.call(
             "compare", run, first, "--threshold", "25", "--json", "--nats-url", fleet.url
@@ -231,7 +231,7 @@ def test_runs_are_compared_as_by_the_command(
     }
     assert {(None, "p50_ms"), ("often", "p95_ms")} <= slower
     assert printed[1].code == 1
-    assert gateway.api(f"/compare?{asked}&threshold_pct=-1").status == 422
+    assert gateway.api(f"/compare?{query}&threshold_pct=-1").status == 422
 
 
 @pytest.mark.slow
@@ -242,9 +242,9 @@ def test_a_run_is_saved_as_files(
     saving it, or if it stays on the gateway's disk."""
     fleet.coordinator()
     fleet.agent("a-1")
-    made = tmp_path / "made"
-    made.mkdir()
-    gateways.environ.setenv("TMPDIR", str(made))
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    gateways.environ.setenv("TMPDIR", str(downloads))
     gateway = gateways.start()
     gateways.environ.delenv("TMPDIR")
     run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle)}).json["run"]
@@ -266,7 +266,7 @@ def test_a_run_is_saved_as_files(
         whole = gateway.api(f"/runs/{run}/file", {"Range": part})
         # The gateway removes it after sending it, which may be after it has been read here.
         deadline = time.monotonic() + PATIENCE_S / 2
-        while list(made.glob("*.lprun")):
+        while list(downloads.glob("*.lprun")):
             assert time.monotonic() < deadline, part
         assert (whole.status, len(whole.body)) == (200, file.stat().st_size), part
     for path in ("page", "file"):

@@ -264,8 +264,8 @@ def start(
 ) -> int:
     """Starts a compiled scenario; returns the number of requests at the target."""
     before = oracle.counts().received
-    asked = {"plan": json.loads(compiled["plan"]), "target": oracle.url, "rate": rate}
-    adjusted = gateway.tell("/plans/adjust", asked, known).json
+    body = {"plan": json.loads(compiled["plan"]), "target": oracle.url, "rate": rate}
+    adjusted = gateway.tell("/plans/adjust", body, known).json
     assert adjusted["problems"] == []
     wanted = {"plan": json.loads(adjusted["plan"]), "bodies": compiled["bodies"]}
     wanted["plan"]["max_lateness_us"] = LATENESS_US_MAX

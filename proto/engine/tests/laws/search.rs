@@ -303,7 +303,7 @@ fn a_lower_maximum_is_a_regression_beyond_the_threshold_and_the_intervals() {
 }
 
 /// The result of a probe whose report is sound except for `change`.
-fn said(change: impl FnOnce(&mut Report)) -> (ProbeVerdict, Option<LoadLimit>) {
+fn probe_result(change: impl FnOnce(&mut Report)) -> (ProbeVerdict, Option<LoadLimit>) {
     let mut report = sound::report();
     report.verdict.passed = true;
     report.verdict.thresholds = Vec::new();
@@ -344,21 +344,27 @@ fn each_way_to_fail_is_seen_and_has_its_cause() {
     let passed = (ProbeVerdict::Passed, None);
     let of_target = (ProbeVerdict::Failed, Some(LoadLimit::Target));
     let of_generator = (ProbeVerdict::Failed, Some(LoadLimit::Generator));
-    assert_eq!(said(|_| {}), passed);
-    assert_eq!(said(|report| fails(report, Metric::P95Ms)), of_target);
-    assert_eq!(said(|report| fails(report, Metric::ErrorRate)), of_target);
-    let few_and_slow = said(|report| {
+    assert_eq!(probe_result(|_| {}), passed);
+    assert_eq!(
+        probe_result(|report| fails(report, Metric::P95Ms)),
+        of_target
+    );
+    assert_eq!(
+        probe_result(|report| fails(report, Metric::ErrorRate)),
+        of_target
+    );
+    let few_and_slow = probe_result(|report| {
         few(report);
         fails(report, Metric::P95Ms);
     });
     assert_eq!(few_and_slow, of_target);
-    let late = said(|report| {
+    let late = probe_result(|report| {
         let lag = report.generator.schedule_lag.as_mut();
         lag.expect("a ladder").p99_us = 900_000;
     });
     assert_eq!(late, of_generator, "an INVALID certificate");
     let drops = |reason, metric: Option<Metric>| {
-        said(|report| {
+        probe_result(|report| {
             report.run.max_in_flight = None;
             report.arrivals.dropped.insert(reason, 300);
             if let Some(metric) = metric {
@@ -380,30 +386,30 @@ fn each_way_to_fail_is_seen_and_has_its_cause() {
 fn a_run_that_was_cut_off_or_reached_no_server_says_nothing() {
     let nothing = (ProbeVerdict::Unjudged, None);
     assert_eq!(
-        said(few),
+        probe_result(few),
         nothing,
         "a rate too low for the length of a probe"
     );
     assert_eq!(
-        said(|report| report.run.ending = Some(Ending::Stopped)),
+        probe_result(|report| report.run.ending = Some(Ending::Stopped)),
         nothing
     );
     assert_eq!(
-        said(|report| report.run.ending = Some(Ending::Aborted)),
+        probe_result(|report| report.run.ending = Some(Ending::Aborted)),
         nothing
     );
-    assert_eq!(said(|report| report.run.ending = None), nothing);
+    assert_eq!(probe_result(|report| report.run.ending = None), nothing);
     let no_server = (ProbeVerdict::NoServer, None);
     let unanswered = Unanswered {
         calls: 40,
         causes: [].into(),
     };
     assert_eq!(
-        said(|report| report.run.unanswered = Some(unanswered)),
+        probe_result(|report| report.run.unanswered = Some(unanswered)),
         no_server
     );
     assert_eq!(
-        said(|report| report.latency.unconnected = 10_000),
+        probe_result(|report| report.latency.unconnected = 10_000),
         no_server
     );
     // If a gate stopped the run, the gate has given the verdict.
@@ -412,7 +418,7 @@ fn a_run_that_was_cut_off_or_reached_no_server_says_nothing() {
         limit: 1.0,
         actual: 2.0,
     };
-    let stopped = said(|report| {
+    let stopped = probe_result(|report| {
         report.run.ending = Some(Ending::Stopped);
         report.run.breach = Some(breach);
         fails(report, Metric::P95Ms);

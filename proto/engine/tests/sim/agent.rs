@@ -210,10 +210,10 @@ impl Agent {
         let deaf = now < self.deaf_until;
         let mut acked =
             |write: Write| log.offer(write, faults.lose_pct, now, dice) == Answer::Stored && !deaf;
-        let said = say(&mut self.process, &agent, at, &mut acked);
+        let is_published = say(&mut self.process, &agent, at, &mut acked);
         let recovered =
             now < self.recover_at || recover(&mut self.recoveries, &agent, at, &mut acked);
-        if !(said && recovered) {
+        if !(is_published && recovered) {
             self.publish_at = now.plus_us(RETRY_US);
         }
         let over = self.process.view.stage() == Stage::Over;

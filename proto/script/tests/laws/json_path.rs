@@ -107,7 +107,7 @@ fn looked(of: Value, looks: &[Look]) -> Value {
 
 /// The errors of a task that prints two paths into the JSON of its response: looked up in the
 /// response, and in a variable that holds all of its JSON.
-fn shown(text: &str, ways: &[Vec<Look>; 2], at_once: bool, minor: u8) -> Option<String> {
+fn error_of(text: &str, ways: &[Vec<Look>; 2], at_once: bool, minor: u8) -> Option<String> {
     let answer = json!({"answer": {"local": 0, "part": "json", "line": 3}});
     let of = match at_once {
         true => answer.clone(),
@@ -145,8 +145,8 @@ proptest! {
         ways in [looks(), looks()],
         minor in select(vec![11u8, 13]),
     ) {
-        let whole = shown(&text, &ways, false, minor);
-        let at_once = shown(&text, &ways, true, minor);
+        let whole = error_of(&text, &ways, false, minor);
+        let at_once = error_of(&text, &ways, true, minor);
         // A number that only Python can represent may be at a place that the task does not read.
         let is_beyond = whole.as_ref().is_some_and(|said| said.starts_with("CompiledError"));
         prop_assert!(is_beyond || whole == at_once, "{whole:?}\n{at_once:?}");

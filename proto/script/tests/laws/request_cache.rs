@@ -78,10 +78,10 @@ fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
         let kinds = PATHS.map(|(kind, _)| kind);
         let program = program(&kinds, in_batches);
         let mut user = CompiledUser::new(program, "http://127.0.0.1", Rc::default(), || 0);
-        let made = requests(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
-        let paths: Vec<&str> = made.iter().map(|request| request.path.as_str()).collect();
+        let sent = requests(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
+        let paths: Vec<&str> = sent.iter().map(|request| request.path.as_str()).collect();
         assert_eq!(paths, PATHS.map(|(_, path)| path));
-        assert!(Arc::ptr_eq(&made[0], &made[1]), "the same is kept");
+        assert!(Arc::ptr_eq(&sent[0], &sent[1]), "the same is kept");
     }
 }
 

@@ -60,15 +60,13 @@ def test_files_that_are_there_stay_as_they_are(
     assert main(["init", str(folder)]) == 0
     assert files(folder) == mine
     assert not (tmp_path / "nowhere").exists()
-    said = capsys.readouterr().out
+    stdout = capsys.readouterr().out
     count = len(CREATED)
-    assert [line.split()[0] for line in said.splitlines()[:count]] == ["left"] * count
+    assert [line.split()[0] for line in stdout.splitlines()[:count]] == ["left"] * count
 
 
 @pytest.mark.parametrize("before", [b"", b"target/\n", b"target/", b"*.pyc\r\n"])
-def test_git_ignores_logs_and_can_keep_the_baseline(
-    before: bytes, tmp_path: Path
-) -> None:
+def test_git_ignores_logs_and_can_keep_the_baseline(before: bytes, tmp_path: Path) -> None:
     """Broken if gigabytes of logs are committed, or if a baseline cannot be committed."""
     subprocess.run([GIT, "init", "-q", str(tmp_path)], check=True)
     (tmp_path / ".gitignore").write_bytes(before)

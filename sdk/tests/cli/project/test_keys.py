@@ -150,9 +150,9 @@ def test_a_user_who_cannot_keep_the_owner_changes_nothing(
         for refused in (f"{file}.lock: must be writable", f"{file}: must keep its owner"):
             with as_member_of_its_group():
                 assert keys("revoke", "admin", file=file) == 2
-            said = capsys.readouterr().err
-            assert refused in said
-            assert f"belongs to root:{GATEWAY if 'keep' in refused else 'root'}; run" in said
+            stderr = capsys.readouterr().err
+            assert refused in stderr
+            assert f"belongs to root:{GATEWAY if 'keep' in refused else 'root'}; run" in stderr
             Path(f"{file}.lock").unlink(missing_ok=True)
         assert [one.name for one in file.parent.iterdir()] == ["keys.json"]
         assert (file.read_bytes(), file.stat().st_uid) == (before, 0)
@@ -183,6 +183,6 @@ def test_a_folder_that_is_absent_is_named(
     folder = tmp_path / "absent"
     for words in (("init",), ("create", "--name", "ci", "--role", "viewer"), ("revoke", "ci")):
         assert keys(*words, file=folder / "keys.json") == 2
-        said = capsys.readouterr().err
-        assert f"--file: must be in a folder that exists (got '{folder}')" in said, said
-        assert ".lock" not in said
+        stderr = capsys.readouterr().err
+        assert f"--file: must be in a folder that exists (got '{folder}')" in stderr, stderr
+        assert ".lock" not in stderr

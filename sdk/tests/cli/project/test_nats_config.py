@@ -42,11 +42,11 @@ def test_each_user_has_a_folder_and_only_its_owner_reads_it(
     assert set(found) == files | {"users.conf"}
     for one in [out, *out.rglob("*")]:
         assert stat.S_IMODE(one.stat().st_mode) == (0o700 if one.is_dir() else 0o600), one
-    shown = "".join(capsys.readouterr())
+    output = "".join(capsys.readouterr())
     for folder in folders:
         value = found[f"{folder}/{secret}"].strip()
-        assert value.partition(":")[2] not in shown or not flags
-        assert value not in shown
+        assert value.partition(":")[2] not in output or not flags
+        assert value not in output
         connect = json.loads(found[f"{folder}/connect.json"])
         if flags:
             assert connect["token"] == value

@@ -51,7 +51,7 @@ def test_no_seed_is_where_a_server_or_a_reader_sees_it(
     file."""
     creds = keys.parent / "one.creds"
     assert admin("nats-user", "--keys", keys, *NEW, creds) == 0
-    shown = "".join(capsys.readouterr()) + (keys / "operator.conf").read_text("utf-8")
+    output = "".join(capsys.readouterr()) + (keys / "operator.conf").read_text("utf-8")
     files = [one for one in (creds, *keys.rglob("*")) if one.is_file()]
     seeds = {
         line
@@ -61,7 +61,7 @@ def test_no_seed_is_where_a_server_or_a_reader_sees_it(
     }
     signing, users = 9, 7
     assert len(seeds) == signing + users
-    assert not [one for one in seeds if one in shown]
+    assert not [one for one in seeds if one in output]
     assert {stat.S_IMODE(one.stat().st_mode) for one in files} == {0o600}
 
 

@@ -121,10 +121,10 @@ impl Watcher {
             return;
         };
         let after_us = Timestamp(stored.stored_at_us).since_us(self.asked_at);
-        let told = json!({"bytes": stored.payload.len(), "after_us": after_us});
+        let measured = json!({"bytes": stored.payload.len(), "after_us": after_us});
         let name = serde_json::to_value(&event.event).unwrap_or_default();
         let name = name["type"].as_str().unwrap_or("?");
-        self.decisions.insert(name.to_owned(), told);
+        self.decisions.insert(name.to_owned(), measured);
         match &event.event {
             Decision::RunCreated(_) => {
                 let created = self.control.state.created.as_ref();
@@ -182,7 +182,7 @@ impl Watcher {
         let report = report(&self.control, &data)?;
         let report_us = elapsed_us(began);
         Ok(json!({
-            "lags": self.lags.told(), "snapshots": self.snapshots.told(),
+            "lags": self.lags.summary(), "snapshots": self.snapshots.summary(),
             "decisions": self.decisions,
             "deltas": self.deltas.len(), "delta_bytes": bytes,
             "fold_us": fold_us, "report_us": report_us,

@@ -55,8 +55,8 @@ pub(crate) fn laws(count: u32) -> Result<Value, Trouble> {
         took: Map::new(),
     };
     life.hearing.since = life.now;
-    let asked = Request::RunRequested(Box::new(request(count, SECS)?));
-    life.add(&Kind::Req, &asked)?;
+    let run_requested = Request::RunRequested(Box::new(request(count, SECS)?));
+    life.add(&Kind::Req, &run_requested)?;
     life.decide("create")?;
     life.hear(agents.iter());
     life.facts("fold of the offers", &agents, |_| {
@@ -137,13 +137,13 @@ impl Life {
 
     fn hear<'a>(&mut self, agents: impl Iterator<Item = &'a Holder>) {
         for holder in agents {
-            let heard = LastSeen {
+            let last_seen = LastSeen {
                 at: self.now,
                 predecessor_dead: false,
                 has: BTreeSet::new(),
                 recovering: BTreeSet::new(),
             };
-            self.hearing.agents.insert(holder.clone(), heard);
+            self.hearing.agents.insert(holder.clone(), last_seen);
         }
     }
 

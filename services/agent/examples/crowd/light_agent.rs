@@ -74,8 +74,8 @@ pub(crate) async fn crowd(count: u32) -> Result<Value, Trouble> {
         ended??;
     }
     Ok(with(&found, |found| {
-        json!({"acks": found.acks.told(), "behind": found.behind.told(),
-            "beats": found.beats.told(),
+        json!({"acks": found.acks.summary(), "behind": found.behind.summary(),
+            "beats": found.beats.summary(),
             "delta_bytes": found.bytes, "again": found.again})
     }))
 }

@@ -12,7 +12,7 @@ impl Spread {
     }
 
     /// Number, median, 99th percentile and maximum, exact over all of them.
-    pub(crate) fn told(&mut self) -> Value {
+    pub(crate) fn summary(&mut self) -> Value {
         self.0.sort_unstable();
         let count = self.0.len();
         let at = |share: usize| self.0.get((count * share / 100).min(count.max(1) - 1));

@@ -120,14 +120,17 @@ async fn users_of_a_closed_loop_are_spread_over_the_cores() {
     assert_eq!(seen.remove("/login"), Some(u64::from(USERS)));
     let ok = words.totals.calls.get(&Outcome::Ok).copied();
     assert_eq!(ok, Some(seen.values().sum()));
-    let mut told: BTreeMap<String, u64> = BTreeMap::new();
+    let mut counts_by_path: BTreeMap<String, u64> = BTreeMap::new();
     for delta in world.script.deltas().await {
         for row in &delta.calls {
             let named = delta.names.iter().find(|named| named.call == row.call);
             let name = &named.expect("each call has a name").name;
             let path = name.trim_start_matches("GET ").to_owned();
-            *told.entry(path).or_default() += row.count;
+            *counts_by_path.entry(path).or_default() += row.count;
         }
     }
-    assert_eq!(told, seen, "the calls of one thread under names of another");
+    assert_eq!(
+        counts_by_path, seen,
+        "the calls of one thread under names of another"
+    );
 }

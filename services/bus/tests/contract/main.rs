@@ -98,8 +98,8 @@ async fn others_read_and_remove_what_a_confined_user_put() {
     let removed = whole.object_retain("lp.a.", &keep, Duration::ZERO).await;
     assert_eq!(removed.unwrap(), 1);
     assert_eq!(confined.object_bytes("lp.a.body.x").await.unwrap(), None);
-    let kept = confined.object_get("lp.a.body.y", 10).await.unwrap();
-    assert_eq!(kept, Some(text("new")));
+    let stored = confined.object_get("lp.a.body.y", 10).await.unwrap();
+    assert_eq!(stored, Some(text("new")));
 
     let hour = Duration::from_secs(3_600);
     confined

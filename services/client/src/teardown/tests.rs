@@ -120,8 +120,8 @@ async fn of_many_that_race_the_log_takes_one() {
         });
     }
     let ended = racing.join_all().await;
-    let taken = ended.iter().filter(|(one, _)| *one == ClaimResult::Taken);
-    assert_eq!(taken.count(), 1);
+    let claimed = ended.iter().filter(|(one, _)| *one == ClaimResult::Taken);
+    assert_eq!(claimed.count(), 1);
     let held = ended
         .iter()
         .filter(|(one, _)| matches!(one, ClaimResult::Held { .. }));

@@ -88,10 +88,10 @@ def test_pages_of_other_origins_and_other_hosts_are_rejected(gateway: Gateway) -
     assert raw(gateway, twice + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 4")
     policy = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE_S)
     policy.request("GET", "/healthz")
-    shown = policy.getresponse().headers
-    assert "unsafe-inline" not in shown["Content-Security-Policy"]
-    assert "default-src 'self'" in shown["Content-Security-Policy"]
-    assert shown["X-Content-Type-Options"] == "nosniff"
+    page_headers = policy.getresponse().headers
+    assert "unsafe-inline" not in page_headers["Content-Security-Policy"]
+    assert "default-src 'self'" in page_headers["Content-Security-Policy"]
+    assert page_headers["X-Content-Type-Options"] == "nosniff"
     policy.close()
 
 
@@ -290,8 +290,8 @@ def test_callers_with_the_token_are_authenticated(
     """Broken if a caller without the token or its cookie is authenticated."""
     fleet.coordinator()
     gateway = gateways.start(TOKEN_FILE=secret(tmp_path, WORD))
-    shown = {"Authorization": f"Bearer {WORD}"}
-    assert gateway.api("/runs", shown).status == 200
+    authorized = {"Authorization": f"Bearer {WORD}"}
+    assert gateway.api("/runs", authorized).status == 200
     for wrong in ("", "Bearer ", f"Bearer {WORD[:-1]}", f"Basic {WORD}", f"Bearer {WORD}x"):
         assert gateway.api("/runs", {"Authorization": wrong}).status == 401, wrong
     paths = json.loads(OPENAPI.read_text(encoding="utf-8"))["paths"]
@@ -344,13 +344,13 @@ def test_a_proxy_is_trusted_from_its_address_only(
         "PROXY_SECRET_FILE": secret(tmp_path, WORD),
     }
     proxied = gateways.start(PROXY_FROM="127.0.0.0/8", **settings)
-    shown = {"Host": "load.example.test", "X-LoadPilot-Proxy-Secret": WORD}
-    named = {"X-User": "ann@example.test", **shown}
+    proxied_headers = {"Host": "load.example.test", "X-LoadPilot-Proxy-Secret": WORD}
+    named = {"X-User": "ann@example.test", **proxied_headers}
     me = proxied.api("/me", {**named, "Origin": "https://load.example.test"})
     assert (me.status, me.json["user"]) == (200, "ann@example.test")
     assert proxied.api("/me", {**named, "Host": "load2.example.test:8443"}).status == 200
     assert proxied.api("/me", {**named, **ORIGIN}).status == 403
-    assert proxied.api("/me", shown).status == 401
+    assert proxied.api("/me", proxied_headers).status == 401
     # Another process of this machine, and a page whose own name resolves to this machine.
     for wrong in ("", WORD[:-1], f"{WORD}x"):
         assert proxied.api("/me", {**named, "X-LoadPilot-Proxy-Secret": wrong}).status == 401

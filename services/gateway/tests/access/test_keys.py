@@ -170,8 +170,8 @@ def test_a_key_acts_and_ends_at_once(
     ann, bob = keys.add("ann", RUNNER), keys.add("bob", VIEWER)
     sound = {"plan": plan(loadpilot, oracle, 20, 60)}
     run = gateway.tell("/runs", sound, ann).json["run"]
-    shown = gateway.tell("/session", {"token": keys.texts["bob"]})
-    assert shown.status == 204
+    signed_in = gateway.tell("/session", {"token": keys.texts["bob"]})
+    assert signed_in.status == 204
     cookie = {"Cookie": cookie_of(gateway, keys.texts["bob"])}
     assert gateway.api("/me", cookie).json["user"] == "bob"
     assert gateway.tell(f"/runs/{run}/stop", headers=cookie).status == 403
@@ -341,9 +341,9 @@ def test_a_user_without_a_rule_signs_in_with_a_key(
     refused = gateway.api("/me", unmapped)
     assert (refused.status, "no rule" in refused.json["detail"]) == (401, True)
     assert gateway.tell("/session", {"token": "wrong"}, unmapped).status == 401
-    asked = gateway.post(f"{API}/session", {"token": keys.texts["bob"]}, unmapped)
-    opened = asked.getresponse()
-    asked.close()
+    session = gateway.post(f"{API}/session", {"token": keys.texts["bob"]}, unmapped)
+    opened = session.getresponse()
+    session.close()
     assert opened.status == 204
     cookie, _, terms = opened.headers["Set-Cookie"].partition(";")
     assert (cookie.startswith("__Host-"), "Secure" in terms.split("; ")) == (True, True)

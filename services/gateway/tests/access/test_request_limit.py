@@ -243,13 +243,13 @@ def test_wrong_limits_are_named_with_their_place(
         "[tenants.b]\nrequest_per_second = 9\n"
     )
     files = {"KEYS_FILE": str(keys.file), "TENANTS_FILE": str(links)}
-    said = gateways.process("--check-config", REQUEST_BURST="0", **files).end()
-    assert said.code == 2
-    assert "LOADPILOT_GATEWAY_REQUEST_BURST" in said.stderr
+    ended = gateways.process("--check-config", REQUEST_BURST="0", **files).end()
+    assert ended.code == 2
+    assert "LOADPILOT_GATEWAY_REQUEST_BURST" in ended.stderr
     for name, value in (("requests_per_second", "0"), ("request_burst", "true")):
-        assert f"tenants.a.{name}" in said.stderr, said.stderr
-        assert value in said.stderr.split(f"tenants.a.{name}", 1)[1].splitlines()[0].lower()
-    assert "did you mean requests_per_second?" in said.stderr
+        assert f"tenants.a.{name}" in ended.stderr, ended.stderr
+        assert value in ended.stderr.split(f"tenants.a.{name}", 1)[1].splitlines()[0].lower()
+    assert "did you mean requests_per_second?" in ended.stderr
     assert gateways.process("--check-config", **MANY_REQUESTS).end().code == 0
     assert fleet.url
 

@@ -38,7 +38,7 @@ def bank(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         yield bank
 
 
-def kept(file: Path, text: str) -> Path:
+def private_file(file: Path, text: str) -> Path:
     """A file that only its owner may read."""
     file.write_text(text, encoding="utf-8")
     file.chmod(0o600)
@@ -84,20 +84,20 @@ def test_readiness_and_metrics_are_of_all_tenants(
     links = {HOME: fleet, BANK: bank}
     tables = [
         f'[tenants.{name}]\nnats_url = "{one.url}"\n'
-        f'token_file = "{kept(tmp_path / name, one.token)}"\n'
+        f'token_file = "{private_file(tmp_path / name, one.token)}"\n'
         for name, one in links.items()
     ]
     tenants.write_text("".join(tables), encoding="utf-8")
     gateway = gateways.start(
         KEYS_FILE=str(tmp_path / "keys.json"),
         TENANTS_FILE=str(tenants),
-        METRICS_TOKEN_FILE=str(kept(tmp_path / "metrics-token", TOKEN)),
+        METRICS_TOKEN_FILE=str(private_file(tmp_path / "metrics-token", TOKEN)),
         **MANY_REQUESTS,
     )
     assert readiness(gateway, 200) == "ready\n"
-    shown = {"Authorization": f"Bearer {text}"}
-    run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle, 20, 1)}, shown).json["run"]
-    with gateway.live(run, shown) as live:
+    authorized = {"Authorization": f"Bearer {text}"}
+    run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle, 20, 1)}, authorized).json["run"]
+    with gateway.live(run, authorized) as live:
         assert list(live.events())[-1].kind == "sealed"
 
     of_all = samples(gateway, TOKEN)
@@ -129,7 +129,7 @@ def test_readiness_and_metrics_are_of_all_tenants(
     assert without["loadpilot_gateway_nats_up", HOME] == ["1"]
     assert [int(n) for n in without["loadpilot_calls_total", HOME]] == calls
     # The other tenant still works.
-    assert gateway.api(f"/runs/{run}", shown).status == 200
+    assert gateway.api(f"/runs/{run}", authorized).status == 200
     bank.start_server()
     assert readiness(gateway, 200) == "ready\n"
     give_up = time.monotonic() + DOWN_S

@@ -87,8 +87,8 @@ proptest! {
         us in 2_000_001..3_600_000_000_u64,
     ) {
         let before = request(serde_json::to_value(&plan).expect("a plan"));
-        let said = json!({"rate": format_rate(Rate(urps)), "duration": format_duration(us)});
-        let (after, problems) = adjust(&before, &changes(said));
+        let fields = json!({"rate": format_rate(Rate(urps)), "duration": format_duration(us)});
+        let (after, problems) = adjust(&before, &changes(fields));
         prop_assert_eq!(problems, vec![]);
         let profile = &after.plan.profile;
         prop_assert_eq!(profile.peak(), Rate(urps));
@@ -206,7 +206,7 @@ fn an_absurd_plan_is_no_panic() {
     plan["profile"]["pieces"] = json!([piece, piece]);
     plan["warm_up_us"] = json!(u64::MAX);
     plan["tick_us"] = json!(0);
-    let said = json!({"rate": "50%", "duration": "1s", "target": " http://h/ "});
-    let (after, _) = adjust(&request(plan), &changes(said));
+    let fields = json!({"rate": "50%", "duration": "1s", "target": " http://h/ "});
+    let (after, _) = adjust(&request(plan), &changes(fields));
     assert_eq!(after.plan.target, "http://h");
 }

@@ -29,7 +29,7 @@ fn run() -> RunId {
     RunId::parse("01k00000000000000000000001").expect("a run's id")
 }
 
-fn said(since_us: Option<u64>, until_us: u64) -> Unreached {
+fn unreached_report(since_us: Option<u64>, until_us: u64) -> Unreached {
     let calls = since_us.map_or(0, |_| 3);
     Unreached {
         run: run(),
@@ -120,8 +120,9 @@ fn decided(
 
 fn both(one: Option<Unreached>, other: Option<Unreached>) -> BTreeMap<Holder, Unreached> {
     let holders = [plans::holder(0, 0), plans::holder(1, 0)];
-    let said = holders.into_iter().zip([one, other]);
-    said.filter_map(|(holder, said)| Some((holder, said?)))
+    let reports = holders.into_iter().zip([one, other]);
+    reports
+        .filter_map(|(holder, report)| Some((holder, report?)))
         .collect()
 }
 
@@ -129,11 +130,11 @@ fn both(one: Option<Unreached>, other: Option<Unreached>) -> BTreeMap<Holder, Un
 #[test]
 fn a_run_that_nothing_answers_is_stopped_with_the_cause() {
     let until = UNANSWERED_US;
-    let idle = said(None, until);
+    let idle = unreached_report(None, until);
     let decisions = decided(
         false,
         Rules::CURRENT,
-        both(Some(said(Some(0), until)), Some(idle)),
+        both(Some(unreached_report(Some(0), until)), Some(idle)),
     );
     let [Decision::StopScheduled(stop), ..] = decisions.as_slice() else {
         panic!("{decisions:?}")
@@ -154,7 +155,7 @@ fn a_run_that_nothing_answers_is_stopped_with_the_cause() {
 #[test]
 fn no_other_run_is_stopped() {
     let until = UNANSWERED_US;
-    let in_vain = || Some(said(Some(0), until));
+    let in_vain = || Some(unreached_report(Some(0), until));
     let goes_on = |no_early_abort, rules, unreached| {
         assert_eq!(decided(no_early_abort, rules, unreached), []);
     };
@@ -164,14 +165,17 @@ fn no_other_run_is_stopped() {
     goes_on(
         false,
         Rules::CURRENT,
-        both(in_vain(), Some(said(None, until - 1))),
+        both(in_vain(), Some(unreached_report(None, until - 1))),
     );
-    let later = Some(said(Some(TICK_US), until));
+    let later = Some(unreached_report(Some(TICK_US), until));
     goes_on(false, Rules::CURRENT, both(later.clone(), later));
     goes_on(
         false,
         Rules::CURRENT,
-        both(Some(said(None, until)), Some(said(None, until))),
+        both(
+            Some(unreached_report(None, until)),
+            Some(unreached_report(None, until)),
+        ),
     );
 }
 
@@ -230,7 +234,7 @@ proptest! {
         let unreached = each.iter().enumerate().filter(|(_, (said, ..))| *said);
         let unreached = unreached.map(|(number, &(_, since, until))| {
             let since = since.map(|second| second * TICK_US);
-            (holder(number), said(since, until * TICK_US))
+            (holder(number), unreached_report(since, until * TICK_US))
         });
         let found = unanswered(&holders, &unreached.collect());
         let first = each.iter().filter_map(|(_, since, _)| *since).min();

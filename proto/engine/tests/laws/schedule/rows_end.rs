@@ -127,9 +127,9 @@ proptest! {
             rules: Rules::CURRENT,
         }));
         let started = Decision::StartScheduled(StartScheduled { start_at });
-        let asked = Request::RunRequested(Box::new(request));
+        let run_requested = Request::RunRequested(Box::new(request));
         let state = RunState::default()
-            .evolve(1, start_at, Record::Request(&asked))
+            .evolve(1, start_at, Record::Request(&run_requested))
             .evolve(2, start_at, Record::Decision(&created))
             .evolve(3, start_at, Record::Decision(&started));
         let (observed, policy) = (Observations::default(), Policy::default());

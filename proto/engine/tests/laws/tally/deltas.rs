@@ -80,7 +80,7 @@ fn ledger() -> Ledger {
 
 /// The content of a delta, with its histograms as their values: two encodings may have the same
 /// content.
-fn said(delta: &DeltaReported) -> String {
+fn content(delta: &DeltaReported) -> String {
     let values = |encoded| {
         let hist = hist::decode(encoded).expect("our own histogram");
         let values = hist
@@ -115,7 +115,7 @@ fn said(delta: &DeltaReported) -> String {
 
 fn closed(rows: Rows) -> String {
     let deltas = ledger().close(rows, 0, 1, Gauges::default());
-    deltas.iter().map(said).collect()
+    deltas.iter().map(content).collect()
 }
 
 /// Sums over entries, written without the shipped arithmetic.

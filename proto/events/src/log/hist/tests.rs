@@ -131,8 +131,8 @@ fn a_forged_header_is_refused() {
         ),
     ];
     for (forged, rule) in claims {
-        let said = refused(&forged.encode());
-        assert!(said.contains(rule), "{forged:?}: {said}");
+        let refusal = refused(&forged.encode());
+        assert!(refusal.contains(rule), "{forged:?}: {refusal}");
     }
 }
 
@@ -148,8 +148,8 @@ fn a_bomb_is_not_inflated() {
     }
     .encode();
     assert!(text.0.len() < 100_000, "{} bytes carry it", text.0.len());
-    let said = refused(&text);
-    assert!(said.contains("inflates to more than"), "{said}");
+    let refusal = refused(&text);
+    assert!(refusal.contains("inflates to more than"), "{refusal}");
 }
 
 /// Broken if numbers out of range make the library panic: counts after the last bucket, and the one
@@ -172,7 +172,7 @@ fn numbers_out_of_range_are_refused() {
     ahead.splice(0..0, [0, 2]);
     ahead.extend([0; 20]);
     let says_bytes = u32::try_from(ahead.len()).expect("short");
-    let said = refused(
+    let refusal = refused(
         &Forged {
             says_bytes,
             counts: ahead,
@@ -180,7 +180,7 @@ fn numbers_out_of_range_are_refused() {
         }
         .encode(),
     );
-    assert!(said.contains("2⁶³ zeroes"), "{said}");
+    assert!(refusal.contains("2⁶³ zeroes"), "{refusal}");
 }
 
 /// Broken if text that is cut off, has another form or has trailing bytes is read.

@@ -228,8 +228,8 @@ async fn the_weights_hold_for_every_user_in_every_block() {
 #[tokio::test]
 async fn a_stop_lets_turns_end_and_begins_none() {
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Wait(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Wait(Arc::clone(&target_gate)));
     let mut cores = Cores::new(closed(target.url(), 60_000, one_task()), 1, 1).start();
     target.wait_for(USERS as usize);
     cores.cores[0].stop(DropReason::Stopped);
@@ -249,8 +249,8 @@ async fn a_stop_lets_turns_end_and_begins_none() {
 #[tokio::test]
 async fn a_cancel_ends_every_turn_at_once() {
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Wait(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Wait(Arc::clone(&target_gate)));
     let mut cores = Cores::new(closed(target.url(), 60_000, one_task()), 1, 1).start();
     target.wait_for(USERS as usize);
     cores.cores[0].cancel();

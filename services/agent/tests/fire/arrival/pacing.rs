@@ -117,8 +117,8 @@ async fn a_request_is_what_the_plan_says() {
 async fn a_frozen_target_shows_in_response_and_hardly_in_service() {
     const FREEZE: Duration = Duration::from_millis(600);
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Wait(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Wait(Arc::clone(&target_gate)));
     let mut cores = Cores::new(plan(target.url(), 200, 1_000, one_task()), 1, 10).start();
     let begin = Instant::now();
     target.wait_for(10);
@@ -211,8 +211,8 @@ async fn a_connection_closed_while_idle_is_replaced_unseen() {
 #[tokio::test]
 async fn a_stop_sends_nothing_more_and_accounts_for_what_waited() {
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Wait(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Wait(Arc::clone(&target_gate)));
     let tasks = vec![task("both", 1, vec![step("/first"), step("/second")])];
     let mut cores = Cores::new(plan(target.url(), 100, 60_000, tasks), 1, 3).start();
     target.wait_for(3);
@@ -241,8 +241,8 @@ async fn a_stop_sends_nothing_more_and_accounts_for_what_waited() {
 #[tokio::test]
 async fn arrivals_without_a_slot_are_dropped_on_time() {
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Wait(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Wait(Arc::clone(&target_gate)));
     let mut plan = plan(target.url(), 100, 1_000, one_task());
     plan.max_wait_us = 200_000;
     let mut cores = Cores::new(plan, 1, 2).start();

@@ -22,8 +22,8 @@ fn one_task() -> Vec<Task> {
 #[tokio::test]
 async fn a_pause_drops_what_waits_and_what_comes_due() {
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Wait(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Wait(Arc::clone(&target_gate)));
     let mut cores = Cores::new(plan(target.url(), 100, 1_000, one_task()), 1, 2).start();
     target.wait_for(2);
     while cores.harvest().await[0].waiting < 5 {}

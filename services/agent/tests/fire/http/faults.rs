@@ -38,8 +38,8 @@ fn assert_never_doubled(target: &Target) -> usize {
 #[tokio::test]
 async fn a_silent_target_is_a_timeout_with_its_full_latency() {
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Wait(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Wait(Arc::clone(&target_gate)));
     let mut plan = short(target.url());
     plan.timeout_us = 60_000_000;
     plan.tasks[0].steps[0].timeout_us = Some(300_000);
@@ -174,8 +174,8 @@ async fn statuses_become_outcomes() {
 #[tokio::test]
 async fn a_cancel_ends_what_is_in_flight() {
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Wait(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Wait(Arc::clone(&target_gate)));
     let tasks = vec![task("both", 1, vec![step("/first"), step("/second")])];
     let mut cores = Cores::new(plan(target.url(), 100, 60_000, tasks), 1, 5).start();
     target.wait_for(5);

@@ -253,9 +253,9 @@ async fn a_named_origin_gets_no_credentials() {
     for http in [Http::V1, Http::V2] {
         let (back, to_back) = watch::channel(String::new());
         let other = peer(http, move |_| to(&to_back.borrow()));
-        let there = format!("{}/in?a=1", other.url());
+        let other_url = format!("{}/in?a=1", other.url());
         let peer = peer(http, move |call| match call.uri.path() {
-            "/shop/only" => to(&there),
+            "/shop/only" => to(&other_url),
             _ => Act::Answer(200),
         });
         back.send_replace(format!("{}/last", peer.url()));
@@ -288,12 +288,12 @@ async fn a_named_origin_gets_no_credentials() {
             .find(|call| call.uri.path() == "/shop/only");
         let first = first.expect("the step's own request");
         assert_eq!(first.header("authorization"), Some("me"));
-        let asked = &elsewhere.calls[0];
-        let path = asked.uri.path_and_query().expect("a path").to_string();
+        let redirected = &elsewhere.calls[0];
+        let path = redirected.uri.path_and_query().expect("a path").to_string();
         assert_eq!(path, "/in?a=1");
         let place = other.address.to_string();
-        let authority = asked.uri.authority().map(ToString::to_string);
-        let named = authority.or_else(|| asked.header("host").map(str::to_owned));
+        let authority = redirected.uri.authority().map(ToString::to_string);
+        let named = authority.or_else(|| redirected.header("host").map(str::to_owned));
         assert_eq!(named, Some(place));
     }
 }

@@ -75,8 +75,8 @@ async fn a_handshake_that_does_not_end_is_cut_off_while_securing() {
 #[tokio::test]
 async fn an_answer_that_does_not_begin_is_cut_off_before_its_first_byte() {
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Wait(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Wait(Arc::clone(&target_gate)));
     let mut plan = short(target.url());
     plan.timeouts.first_byte_us = Some(PART_US);
     plan.timeouts.connect_us = Some(100_000);
@@ -88,8 +88,8 @@ async fn an_answer_that_does_not_begin_is_cut_off_before_its_first_byte() {
 #[tokio::test]
 async fn an_answer_that_has_begun_has_the_time_of_the_whole_call() {
     let gate = Arc::new(Gate::default());
-    let held = Arc::clone(&gate);
-    let target = Target::start(move |_| Act::Begin(Arc::clone(&held)));
+    let target_gate = Arc::clone(&gate);
+    let target = Target::start(move |_| Act::Begin(Arc::clone(&target_gate)));
     let mut plan = short(target.url());
     plan.timeout_us = 3 * PART_US;
     plan.timeouts.first_byte_us = Some(PART_US);

@@ -381,9 +381,9 @@ async fn side_by_side(reuse: Reuse, streams_max: Option<u32>) {
     let (came, coming) = mpsc::channel();
     thread::spawn(move || {
         // No TLS hello is answered: each connection stays in its handshake.
-        let mut kept = Vec::new();
+        let mut connections = Vec::new();
         for stream in listener.incoming() {
-            kept.push(stream.expect("a connection"));
+            connections.push(stream.expect("a connection"));
             came.send(()).expect("a test that counts");
         }
     });

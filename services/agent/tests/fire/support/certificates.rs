@@ -70,12 +70,12 @@ impl Identity {
         let versions = if is_old { [&TLS12] } else { [&TLS13] };
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.key_der.clone()));
         let key = ring::sign::any_supported_type(&key).expect("a key");
-        let shown = SingleCertAndKey::from(CertifiedKey::new(vec![self.der.clone()], key));
+        let certificate = SingleCertAndKey::from(CertifiedKey::new(vec![self.der.clone()], key));
         ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(&versions)
             .expect("a version")
             .with_no_client_auth()
-            .with_cert_resolver(Arc::new(shown))
+            .with_cert_resolver(Arc::new(certificate))
     }
 }
 

@@ -394,8 +394,8 @@ async fn answer2(
         Act::Trailers => {
             let stream = respond.send_response(head(200), false);
             let mut stream = stream.expect("an open stream");
-            let said = stream.send_data(Bytes::from_static(b"hello"), false);
-            said.expect("an open stream");
+            let sent = stream.send_data(Bytes::from_static(b"hello"), false);
+            sent.expect("an open stream");
             let mut trailers = HeaderMap::new();
             trailers.insert("x-checksum", "right".parse().expect("a value"));
             stream.send_trailers(trailers).expect("an open stream");
@@ -404,16 +404,16 @@ async fn answer2(
             let stream = respond.send_response(head(200), false);
             let mut stream = stream.expect("an open stream");
             for (piece, is_last) in [("one", false), ("two", false), ("", true)] {
-                let said = stream.send_data(Bytes::from_static(piece.as_bytes()), is_last);
-                said.expect("an open stream");
+                let sent = stream.send_data(Bytes::from_static(piece.as_bytes()), is_last);
+                sent.expect("an open stream");
             }
         }
         Act::Endless => {
             let stream = respond.send_response(head(200), false);
             let mut stream = stream.expect("an open stream");
             for event in ["data: one\n\n", "data: two\n\n", "data: three\n\n"] {
-                let said = stream.send_data(Bytes::from_static(event.as_bytes()), false);
-                said.expect("an open stream");
+                let sent = stream.send_data(Bytes::from_static(event.as_bytes()), false);
+                sent.expect("an open stream");
             }
             let gave_up = poll_fn(|cx| stream.poll_reset(cx)).await.ok();
             desk.log.note(|seen| seen.given_up.extend(gave_up));

@@ -48,24 +48,24 @@ impl Proxy {
 }
 
 fn serve(manner: Manner, mut client: TcpStream) {
-    let mut heard = [0; 4096];
+    let mut buffer = [0; 4096];
     client.set_nodelay(true).expect("open");
     match manner {
         Manner::Says(all) => {
             for answer in all {
-                if client.read(&mut heard).unwrap_or(0) == 0 || client.write_all(answer).is_err() {
+                if client.read(&mut buffer).unwrap_or(0) == 0 || client.write_all(answer).is_err() {
                     return;
                 }
             }
             // A reset would overtake the reply.
             drop(client.shutdown(Shutdown::Write));
-            while client.read(&mut heard).unwrap_or(0) > 0 {}
+            while client.read(&mut buffer).unwrap_or(0) > 0 {}
         }
         Manner::Endless => {
             drop(client.write_all(b"HTTP/1.1 200 OK\r\nX: "));
             while client.write_all(&[b'x'; 4096]).is_ok() {}
         }
-        Manner::Silent => while client.read(&mut heard).unwrap_or(0) > 0 {},
+        Manner::Silent => while client.read(&mut buffer).unwrap_or(0) > 0 {},
         Manner::Forwards(delay) => forward(client, delay),
     }
 }

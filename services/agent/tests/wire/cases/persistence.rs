@@ -3,7 +3,7 @@
 use super::{Case, case};
 
 pub(crate) fn cases() -> Vec<Case> {
-    [said(), old(), until_the_end()].concat()
+    [with_connection_header(), old(), until_the_end()].concat()
 }
 
 /// A response of five bytes with one more header line.
@@ -12,7 +12,7 @@ fn with(name: &str, rule: &'static str, version: &str, fields: &str) -> Case {
     case(name, rule, answer.as_bytes())
 }
 
-fn said() -> Vec<Case> {
+fn with_connection_header() -> Vec<Case> {
     const RULE: &str = "RFC 9112 9.3 and 9.6";
     let close = [
         ("close", "connection: close"),

@@ -195,8 +195,8 @@ impl Peer {
             .set_read_timeout(Some(pause))
             .expect("an open socket");
         for byte in bytes.iter().cycle() {
-            let heard = (&mut &*stream).read(&mut [0]);
-            let hung_up = match heard {
+            let read = (&mut &*stream).read(&mut [0]);
+            let hung_up = match read {
                 Ok(_) => true,
                 Err(error) => error.kind() != io::ErrorKind::WouldBlock,
             };
