@@ -411,7 +411,7 @@ fn refuse_closes_the_door_and_accept_opens_it_on_the_same_port() {
     let mut old = oracle.connect();
     assert_eq!(get(&mut old, "/"), 200);
     oracle.obey("refuse");
-    let error = connect(oracle.server.port()).expect_err("nobody listens");
+    let error = connect(oracle.server.port()).expect_err("the port is closed");
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
     assert_eq!(get(&mut old, "/"), 200, "accepted connections stay");
     oracle.obey("accept");

@@ -350,7 +350,7 @@ fn a_coordinator_refuses_what_no_agent_may_reach() {
         decide(&state, &Observations::default(), policy, now)
     };
     let Some(Decision::RunRefused(refused)) = first(&Policy::default()) else {
-        panic!("it is taken");
+        panic!("the coordinator accepted it");
     };
     let problem = refused.problems[0].to_string();
     assert!(

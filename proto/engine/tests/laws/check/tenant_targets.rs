@@ -260,7 +260,7 @@ fn a_decision_names_the_tenant_and_carries_its_list() {
         ),
     ] {
         let Some(Decision::RunRefused(refused)) = first(tenant, target) else {
-            panic!("it is taken")
+            panic!("the coordinator accepted it")
         };
         let found = refused.problems[0].to_string();
         assert!(found.starts_with(problem), "{found}");

@@ -334,7 +334,7 @@ async fn refused_connections_do_not_starve_the_core() {
     }
     cores.cores[0].stop(DropReason::Stopped);
     let finish = tokio::time::timeout(Duration::from_secs(5), cores.finish());
-    let counted = finish.await.expect("a stop that is heard");
+    let counted = finish.await.expect("the core receives the stop");
     let refused = counted.outcomes().remove(&Outcome::Connect);
     assert_eq!(counted.outcomes().len(), 1);
     assert_eq!(refused, Some(counted.started()));

@@ -245,7 +245,7 @@ async fn a_user_whose_arrival_was_dropped_comes_again() {
         }
     };
     let dropped = tokio::time::timeout(Duration::from_secs(5), dropped).await;
-    dropped.expect("users who wait again");
+    dropped.expect("users wait again");
     assert_eq!(peer.seen().calls.len(), 1);
     open.send_replace(true);
     peer.wait_until("back", |seen| {

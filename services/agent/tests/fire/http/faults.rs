@@ -195,7 +195,7 @@ async fn a_cancel_ends_what_is_in_flight() {
 async fn a_core_that_never_started_can_be_stopped() {
     let mut cores = Cores::new(short("http://127.0.0.1:1".to_owned()), 1, 5);
     let idle = tokio::time::timeout(Duration::from_millis(50), cores.cores[0].idle()).await;
-    assert!(idle.is_err(), "not idle before it was told anything");
+    assert!(idle.is_err(), "not idle before its first command");
     cores.cores[0].stop(DropReason::Stopped);
     let counted = cores.finish().await;
     assert_eq!(counted.started(), 0);

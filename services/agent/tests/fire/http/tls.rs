@@ -169,7 +169,7 @@ async fn only_a_known_authority_and_name_are_trusted_unless_the_plan_says_otherw
             assert_eq!(counted.outcomes(), all(outcome), "{name} {insecure}");
             if let Err(cause) = wanted {
                 assert_eq!(counted.causes(), BTreeMap::from([(cause, 20)]));
-                assert_eq!(peer.seen().calls.len(), 0, "told a stranger");
+                assert_eq!(peer.seen().calls.len(), 0, "an untrusted target received a call");
                 assert_eq!(peer.seen().accepted, 20);
             }
         }

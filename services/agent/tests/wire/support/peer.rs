@@ -52,7 +52,7 @@ impl Peer {
 
     fn stream(&self) -> &TcpStream {
         let reader = self.reader.as_ref();
-        reader.expect("nothing is said after a reset").get_ref()
+        reader.expect("nothing is sent after a reset").get_ref()
     }
 
     /// The next request with its body; `None` when the client has closed.
