@@ -37,7 +37,7 @@ def answering(*answers: tuple[int, str | None]) -> Iterator[tuple[str, list[byte
             self.wfile.write(BODY)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)

@@ -36,7 +36,7 @@ def test_the_pinned_wheel_is_found_and_its_digest_is_in_the_table(bare: dict[str
     assert found.source is Source.WHEEL
     digest = hashlib.sha256(found.path.read_bytes()).hexdigest()
     assert digest == nats_server._expected_sha256()
-    assert find_nats_server(bare) == found, "what was remembered gives the same answer"
+    assert find_nats_server(bare) == found, "the cache gives the same answer"
 
 
 def test_a_wheel_binary_that_was_tampered_with_is_refused(
@@ -45,7 +45,7 @@ def test_a_wheel_binary_that_was_tampered_with_is_refused(
     planted = fake(tmp_path, "2.15.1")
     monkeypatch.setattr(nats_server, "_wheel_binary", lambda: ("2.15.1", planted))
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))
-    for _ in range(2):  # the second time from what is remembered
+    for _ in range(2):  # the second time from the cache
         with pytest.raises(NatsServerRefusal, match="SHA-256"):
             find_nats_server(bare)
     assert not planted.with_name("nats-server.asked").exists(), "it was run"

@@ -109,7 +109,7 @@ fn stop_lets_workers_finish_and_ends_the_server_after_them() {
     }
     let children = stack.watch_children();
     stack.say("stop\n");
-    stack.fall_silent(); // having said it, an owner may go
+    stack.fall_silent(); // an owner may end once it has asked for the stop
     wait_for_the_end_of(children);
     assert_eq!(stack.exit_code(), 0);
     for worker in ["agent-1", "agent-2", "coordinator"] {

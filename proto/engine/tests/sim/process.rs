@@ -51,7 +51,7 @@ pub(crate) struct Process {
     pub(crate) me: Holder,
     pub(crate) view: AgentView,
     known: Known,
-    /// The time until which it serves its shards after its operator has told it to end.
+    /// The time until which it serves its shards after its operator has asked it to end.
     pub(crate) leaves_by: Option<Timestamp>,
     isolated: bool,
     behind_since: Option<Timestamp>,
