@@ -1,8 +1,7 @@
 //! Random histories of a run: what its holders really did, and the log of it.
 //!
 //! The deeds are generated one by one and counted by the real tally and ledger; the dice decide
-//! which deltas the log lacks. The history keeps the truth, so that a test can compare a report
-//! with it.
+//! which deltas the log lacks. The history keeps the truth, to compare a report with it.
 
 use std::collections::BTreeMap;
 
@@ -243,8 +242,7 @@ impl History {
         }
     }
 
-    /// Counts the deeds with the real tally, closes them with the real ledger, and stores most of
-    /// the deltas.
+    /// Counts the deeds with the real tally, closes them with the real ledger, stores most deltas.
     fn report(&mut self, dice: &mut Dice) {
         let holders: std::collections::BTreeSet<Holder> = self
             .maps
@@ -424,8 +422,7 @@ fn maps(dice: &mut Dice, shards: u32, agents: u64, ticks: u32) -> Vec<Map> {
         let (held, none) = (&last.holdings, [].into());
         let mut holdings = take_over(shards, held, &gone, &heirs, &none, &none);
         if dice.chance(20) {
-            // No coordinator leaves shards without a holder, but the fold must be able to name such
-            // shards.
+            // No coordinator leaves shards without a holder, but the fold must name such shards.
             holdings[0].shards.retain(|shard| shard % 3 != 0);
         }
         let reason = LossReason::Silent;
