@@ -9,7 +9,7 @@ use loadpilot_events::units::Timestamp;
 use loadpilot_events::wire::heartbeat::News;
 
 use crate::coordinator::Coordinator;
-use crate::crash_files::{Left, Recovery};
+use crate::crash_files::{Recovery, Remains};
 use crate::log::{Answer, Log, Write};
 use crate::process::Process;
 use crate::rules::dice::Dice;
@@ -45,7 +45,7 @@ pub(crate) struct Agent {
     /// Error of its wall clock, in µs: its time stamps prove nothing.
     wall_us: i64,
     /// Files of killed processes.
-    left: Vec<Left>,
+    remains: Vec<Remains>,
     recoveries: Vec<Recovery>,
     /// Send times of the last heartbeat that the server answered, and of the last that a
     /// coordinator answered.
@@ -69,7 +69,7 @@ impl Agent {
             mute_until: now,
             deaf_until: now,
             wall_us,
-            left: Vec::new(),
+            remains: Vec::new(),
             recoveries: Vec::new(),
             contact: (now, now),
             beat_at: now,
@@ -85,10 +85,10 @@ impl Agent {
     /// Kills the process, with or without the machine that holds its files.
     pub(crate) fn kill(&mut self, now: Timestamp, until: Timestamp, files_too: bool) {
         if self.dead_until.is_none() {
-            self.left.extend(self.process.left(now));
+            self.remains.extend(self.process.remains(now));
         }
         if files_too {
-            self.left.clear();
+            self.remains.clear();
         }
         self.recoveries.clear();
         self.dead_until = Some(until);
@@ -148,7 +148,7 @@ impl Agent {
         self.process = Process::new(plans::holder(self.number, self.boots), now);
         self.process.astray_us = astray_us;
         self.contact = (now, now);
-        self.recoveries = self.left.iter().map(Left::recovery).collect();
+        self.recoveries = self.remains.iter().map(Remains::recovery).collect();
         self.recover_at = now.plus_us(dice.pick(0..RECOVERY_US_MAX));
     }
 
@@ -220,12 +220,12 @@ impl Agent {
         if over {
             self.recoveries.clear();
         }
-        let open = |left: &Left| {
+        let open = |remains: &Remains| {
             self.recoveries
                 .iter()
-                .any(|one| one.boot_id == left.boot_id)
+                .any(|one| one.boot_id == remains.boot_id)
         };
-        self.left.retain(|left| !over && open(left));
+        self.remains.retain(|remains| !over && open(remains));
     }
 }
 

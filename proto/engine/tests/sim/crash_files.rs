@@ -12,7 +12,7 @@ use crate::log::encode;
 
 /// The files of a killed process: its spool and its ring.
 #[derive(Debug, Clone)]
-pub(crate) struct Left {
+pub(crate) struct Remains {
     pub(crate) boot_id: BootId,
     /// Deltas that were not acknowledged, as encoded.
     pub(crate) spool: VecDeque<Vec<u8>>,
@@ -28,7 +28,7 @@ pub(crate) struct Recovery {
     pub(crate) last_words: Fact,
 }
 
-impl Left {
+impl Remains {
     /// The events that crash recovery publishes for it: the same each time.
     pub(crate) fn recovery(&self) -> Recovery {
         let threads = [Ok(self.ring.clone())];

@@ -16,10 +16,10 @@ use loadpilot_events::log::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
 use loadpilot_events::wire::heartbeat::News;
 
-use crate::crash_files::Left;
+use crate::crash_files::Remains;
 use crate::log::encode;
 use crate::rules::dice::Dice;
-use crate::steer::Known;
+use crate::steer::KnownSchedule;
 use crate::world::{Run, Sent};
 
 /// Interval between deltas, in µs.
@@ -50,7 +50,7 @@ struct Flight {
 pub(crate) struct Process {
     pub(crate) me: Holder,
     pub(crate) view: AgentView,
-    known: Known,
+    known: KnownSchedule,
     /// The time until which it serves its shards after its operator has asked it to end.
     pub(crate) leaves_by: Option<Timestamp>,
     isolated: bool,
@@ -84,7 +84,7 @@ impl Process {
     pub(crate) fn new(me: Holder, now: Timestamp) -> Self {
         Self {
             view: AgentView::new(me.clone()),
-            known: Known::default(),
+            known: KnownSchedule::default(),
             ledger: Ledger::new(me.boot_id.clone()),
             me,
             leaves_by: None,
@@ -370,7 +370,7 @@ impl Process {
     }
 
     /// The files that a kill leaves, if the process takes part in the run.
-    pub(crate) fn left(&self, now: Timestamp) -> Option<Left> {
+    pub(crate) fn remains(&self, now: Timestamp) -> Option<Remains> {
         if self.view.holds().is_empty() || self.finished && self.facts.is_empty() {
             return None;
         }
@@ -384,7 +384,7 @@ impl Process {
             schedule_lag_us: None,
         });
         let since_us = |start_at: Timestamp| now.since_us(start_at);
-        Some(Left {
+        Some(Remains {
             boot_id: self.me.boot_id.clone(),
             spool: self.outbox.clone(),
             books: Checkpoint {

@@ -10,12 +10,12 @@ use crate::world::Run;
 
 /// When arrivals are due, after the known changes of the rate.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownSchedule {
     changes: Vec<RateChange>,
     steered: Option<(Arc<Workload>, Vec<u64>)>,
 }
 
-impl Known {
+impl KnownSchedule {
     /// Records every change that is known.
     pub(crate) fn learn(&mut self, run: &Run, changes: &[RateChange]) {
         if self.changes == changes {

@@ -61,24 +61,27 @@ fn by_user(target: &Target) -> BTreeMap<u32, Vec<Turn>> {
 
 /// The users whose requests the target is serving.
 #[derive(Default)]
-struct Guests {
-    here: Mutex<BTreeSet<u32>>,
+struct UsersAtTarget {
+    present: Mutex<BTreeSet<u32>>,
     most: AtomicUsize,
     doubled: AtomicUsize,
 }
 
-impl Guests {
+impl UsersAtTarget {
     /// Counts the user of `seen` as present while `stay` runs.
-    fn host(&self, seen: &Seen, stay: impl FnOnce()) {
+    fn count_while(&self, seen: &Seen, stay: impl FnOnce()) {
         let user = Turn::of(seen).user;
-        let mut here = self.here.lock().expect("no target panicked");
-        if !here.insert(user) {
+        let mut present = self.present.lock().expect("no target panicked");
+        if !present.insert(user) {
             self.doubled.fetch_add(1, Ordering::SeqCst);
         }
-        self.most.fetch_max(here.len(), Ordering::SeqCst);
-        drop(here);
+        self.most.fetch_max(present.len(), Ordering::SeqCst);
+        drop(present);
         stay();
-        self.here.lock().expect("no target panicked").remove(&user);
+        self.present
+            .lock()
+            .expect("no target panicked")
+            .remove(&user);
     }
 }
 
@@ -150,10 +153,10 @@ async fn thinking_users_rest_after_each_answer_as_long_as_is_drawn() {
 /// Broken if a user is in two places, skips or repeats a turn, or is not counted.
 #[tokio::test]
 async fn each_user_takes_one_turn_after_the_other() {
-    let guests = Arc::new(Guests::default());
-    let own = Arc::clone(&guests);
+    let at_target = Arc::new(UsersAtTarget::default());
+    let own = Arc::clone(&at_target);
     let target = Target::start(move |seen| {
-        own.host(seen, || std::thread::sleep(Duration::from_millis(2)));
+        own.count_while(seen, || std::thread::sleep(Duration::from_millis(2)));
         Act::Answer(200)
     });
     let tasks = vec![
@@ -164,8 +167,8 @@ async fn each_user_takes_one_turn_after_the_other() {
     let mut cores = Cores::new(closed(target.url(), 600, tasks), 2, 1).start();
     let counted = cores.finish().await;
     assert!(begin.elapsed() >= Duration::from_millis(600));
-    assert_eq!(guests.most.load(Ordering::SeqCst), USERS as usize);
-    assert_eq!(guests.doubled.load(Ordering::SeqCst), 0);
+    assert_eq!(at_target.most.load(Ordering::SeqCst), USERS as usize);
+    assert_eq!(at_target.doubled.load(Ordering::SeqCst), 0);
 
     let turns = by_user(&target);
     assert_eq!(

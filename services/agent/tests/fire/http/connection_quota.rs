@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::support::cores::{Cores, Counted, plan, step, task};
-use crate::support::peer::{Act, Call, Door, Peer};
+use crate::support::peer::{Act, Call, Peer, Transport};
 use h2::server::Builder;
 use loadpilot_events::plan::connections::Http;
 use loadpilot_events::plan::{Plan, Shape};
@@ -21,11 +21,11 @@ fn quick(url: String, http: Http, arrivals: u64) -> Plan {
 }
 
 fn peer(http: Http, decide: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Peer {
-    let door = match http {
-        Http::V2 => Door::Http2(Builder::new()),
-        Http::V1 | Http::Auto => Door::Http1,
+    let transport = match http {
+        Http::V2 => Transport::Http2(Builder::new()),
+        Http::V1 | Http::Auto => Transport::Http1,
     };
-    Peer::start(door, decide)
+    Peer::start(transport, decide)
 }
 
 fn all_ok(count: u64) -> BTreeMap<Outcome, u64> {
@@ -67,7 +67,7 @@ async fn no_more_connections_are_open_than_allowed() {
         let mut cores = Cores::new(plan, cores, 50).start();
         fill(&mut cores, at_a_time, 40 - at_a_time).await;
         peer.wait_until("all there", |seen| {
-            seen.meetings
+            seen.connections
                 .iter()
                 .map(|m| u64::from(m.calls))
                 .sum::<u64>()
@@ -143,7 +143,7 @@ async fn a_full_pool_goes_on_when_its_connections_end() {
         let counted = Cores::new(plan, 1, 50).start().finish().await;
         assert_eq!(counted.outcomes(), all_ok(43));
         peer.assert_once_each(43);
-        let calls: Vec<u32> = peer.seen().meetings.iter().map(|m| m.calls).collect();
+        let calls: Vec<u32> = peer.seen().connections.iter().map(|m| m.calls).collect();
         assert_eq!(calls, [5, 5, 5, 5, 5, 5, 5, 5, 3]);
     }
 }

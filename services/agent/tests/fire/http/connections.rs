@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use crate::support::cores::{Cores, Counted, RUN, plan, step, task};
-use crate::support::peer::{Act, Door, Peer};
+use crate::support::peer::{Act, Peer, Transport};
 use h2::server::Builder;
 use loadpilot_agent::fire::Program;
 use loadpilot_engine::check::target_policy::TargetPolicy;
@@ -24,11 +24,11 @@ use tokio::sync::watch;
 const BOTH: [Http; 2] = [Http::V1, Http::V2];
 
 fn peer(http: Http) -> Peer {
-    let door = match http {
-        Http::V2 => Door::Http2(Builder::new()),
-        Http::V1 | Http::Auto => Door::Http1,
+    let transport = match http {
+        Http::V2 => Transport::Http2(Builder::new()),
+        Http::V1 | Http::Auto => Transport::Http1,
     };
-    Peer::start(door, |_| Act::Answer(200))
+    Peer::start(transport, |_| Act::Answer(200))
 }
 
 /// A plan with this number of arrivals, one every 2 ms.
@@ -64,7 +64,7 @@ async fn without_reuse_each_call_opens_its_own() {
         peer.assert_once_each(40);
         assert!(
             peer.seen()
-                .meetings
+                .connections
                 .iter()
                 .all(|meeting| meeting.calls == 1)
         );
@@ -93,7 +93,7 @@ async fn a_share_of_reuse_is_drawn_from_the_seed() {
         }
         cores.cores[0].idle().await;
         peer.wait_until("left", |seen| {
-            seen.meetings
+            seen.connections
                 .iter()
                 .filter(|meeting| !meeting.closed)
                 .count()
@@ -123,7 +123,7 @@ async fn a_connection_carries_no_more_requests_than_allowed() {
         let mut cores = Cores::new(plan, 1, 1).start();
         let counted = cores.finish().await;
         assert_eq!(counted.outcomes(), all(Outcome::Ok, 38));
-        let calls: Vec<u32> = peer.seen().meetings.iter().map(|m| m.calls).collect();
+        let calls: Vec<u32> = peer.seen().connections.iter().map(|m| m.calls).collect();
         assert_eq!(calls, [5, 5, 5, 5, 5, 5, 5, 3]);
         assert_eq!(counted.connections(), (8, 30));
     }
@@ -142,7 +142,7 @@ async fn the_limit_of_requests_holds_in_a_crowd() {
         peer.assert_once_each(200);
         assert!(
             peer.seen()
-                .meetings
+                .connections
                 .iter()
                 .all(|meeting| meeting.calls <= 5)
         );
@@ -173,7 +173,7 @@ async fn a_unix_socket_stands_for_the_target() {
     let name = format!("loadpilot-{}.socket", std::process::id());
     let path = std::env::temp_dir().join(name);
     let text = format!("unix:{}", path.to_str().expect("a path of letters"));
-    let peer = Peer::start(Door::Unix(path.clone()), |_| Act::Answer(200));
+    let peer = Peer::start(Transport::Unix(path.clone()), |_| Act::Answer(200));
     let mut plan = quick("http://target.test:81".to_owned(), Http::V1, 20);
     plan.connections.connect_to = Some(text.clone());
     let counted = Cores::under(plan, folder_open()).start().finish().await;
@@ -204,7 +204,7 @@ async fn a_link_leads_to_no_closed_socket() {
     let (outside, inside) = (TempDir::new(), TempDir::new());
     let (outside, inside) = (outside.expect("a folder"), inside.expect("a folder"));
     let path = outside.path().join("closed.socket");
-    let peer = Peer::start(Door::Unix(path.clone()), |_| Act::Answer(200));
+    let peer = Peer::start(Transport::Unix(path.clone()), |_| Act::Answer(200));
     let link = inside.path().join("open.socket");
     std::os::unix::fs::symlink(&path, &link).expect("a link");
     let mut plan = quick("http://target.test:81".to_owned(), Http::V1, 10);
@@ -306,7 +306,7 @@ async fn connections_come_from_the_sources_in_turn() {
         let counted = run(plan).await;
         assert_eq!(counted.outcomes(), all(Outcome::Ok, 20));
         let seen = peer.seen();
-        let from = seen.meetings.iter().filter_map(|m| m.from);
+        let from = seen.connections.iter().filter_map(|m| m.from);
         let from: Vec<_> = from.map(|from| from.ip()).collect();
         let turn = [2, 3].map(|last| IpAddr::from([127, 0, 0, last]));
         assert_eq!(from, turn.repeat(10));
@@ -331,11 +331,11 @@ async fn connections_come_from_their_ports_until_those_are_used_up() {
     for http in BOTH {
         for first in [40_000, 20_000].map(first_of_eight_free_ports) {
             let (open, gate) = watch::channel(false);
-            let door = match http {
-                Http::V2 => Door::Http2(Builder::new()),
-                _ => Door::Http1,
+            let transport = match http {
+                Http::V2 => Transport::Http2(Builder::new()),
+                _ => Transport::Http1,
             };
-            let peer = Peer::start(door, move |_| Act::Wait(gate.clone()));
+            let peer = Peer::start(transport, move |_| Act::Wait(gate.clone()));
             let mut plan = quick(peer.url(), http, 12);
             plan.connections.streams_max = (http == Http::V2).then_some(1);
             plan.connections.sources = vec![format!("127.0.0.9:{first}-{}", first + 7)];
@@ -352,7 +352,7 @@ async fn connections_come_from_their_ports_until_those_are_used_up() {
             let wanted = BTreeMap::from([(Outcome::Ok, 8), (Outcome::Local, 4)]);
             assert_eq!(counted.outcomes(), wanted, "{http:?} {first}");
             let seen = peer.seen();
-            let from = seen.meetings.iter().filter_map(|m| m.from);
+            let from = seen.connections.iter().filter_map(|m| m.from);
             let mut ports: Vec<u16> = from.map(|from| from.port()).collect();
             ports.sort_unstable();
             assert_eq!(ports, (first..first + 8).collect::<Vec<_>>());

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use crate::support::cores::{Cores, Counted, RUN, plan, step, task};
 use crate::support::frames::{self, Frames, Say};
-use crate::support::peer::{Act, Call, Door, Peer};
+use crate::support::peer::{Act, Call, Peer, Transport};
 use crate::support::target;
 use h2::Reason;
 use h2::server::Builder;
@@ -18,7 +18,7 @@ use loadpilot_events::{Cause, Outcome};
 use tokio::sync::watch;
 
 fn peer(decide: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Peer {
-    Peer::start(Door::Http2(Builder::new()), decide)
+    Peer::start(Transport::Http2(Builder::new()), decide)
 }
 
 fn one_task() -> Vec<Task> {
@@ -83,7 +83,7 @@ async fn every_arrival_is_served_once_and_as_the_plan_says() {
             assert_eq!((call.body.len(), call.header("content-length")), (0, None));
         }
     }
-    assert_eq!(seen.meetings.len(), 1);
+    assert_eq!(seen.connections.len(), 1);
     assert_eq!(counted.connections(), (1, 199));
     let (sent, received) = counted.bytes();
     assert!(sent > 200 * "GET/get".len() as u64, "{sent}");
@@ -109,7 +109,7 @@ async fn a_connection_carries_as_many_streams_as_allowed_and_no_more() {
         assert_eq!(peer.connections(), connections, "{streams_max:?}");
         let most = u64::from(streams_max.unwrap_or(100));
         let seen = peer.seen();
-        let busiest = seen.meetings.iter().map(|m| u64::from(m.most_at_a_time));
+        let busiest = seen.connections.iter().map(|m| u64::from(m.most_at_a_time));
         assert!(busiest.max().is_some_and(|busiest| busiest <= most));
         assert_eq!(counted.connections(), (connections, 40 - connections));
     }
@@ -122,7 +122,7 @@ async fn the_targets_own_limit_opens_a_second_connection() {
     let mut builder = Builder::new();
     builder.max_concurrent_streams(2);
     // The first request is answered at once, so that the limit is known before the others come.
-    let peer = Peer::start(Door::Http2(builder), move |call| {
+    let peer = Peer::start(Transport::Http2(builder), move |call| {
         match call.id().ends_with("/0/0") {
             true => Act::Answer(200),
             false => Act::Wait(gate.clone()),
@@ -262,7 +262,7 @@ async fn a_time_out_resets_its_stream_and_the_connection_goes_on() {
     peer.wait_until("given up", |seen| seen.given_up.len() == 20);
     let seen = peer.seen();
     assert!(seen.given_up.iter().all(|why| *why == Reason::CANCEL));
-    assert_eq!((seen.calls.len(), seen.meetings.len()), (40, 1));
+    assert_eq!((seen.calls.len(), seen.connections.len()), (40, 1));
 }
 
 /// Broken if responses that come after their time-outs end the connection: h2 forgets streams that
@@ -370,7 +370,7 @@ async fn an_answer_may_come_before_the_request_is_over() {
 async fn a_window_that_never_opens_is_a_timeout_of_that_call_alone() {
     let mut builder = Builder::new();
     builder.initial_window_size(0);
-    let peer = Peer::start(Door::Http2(builder), |call| match call.uri.path() {
+    let peer = Peer::start(Transport::Http2(builder), |call| match call.uri.path() {
         "/post" => Act::Silent,
         _ => Act::Answer(200),
     });
@@ -392,7 +392,7 @@ async fn a_window_that_never_opens_is_a_timeout_of_that_call_alone() {
 async fn the_wait_for_the_first_byte_begins_behind_the_body() {
     let mut builder = Builder::new();
     builder.initial_window_size(0);
-    let peer = Peer::start(Door::Http2(builder), |_| Act::Silent);
+    let peer = Peer::start(Transport::Http2(builder), |_| Act::Silent);
     let mut post = step("/post");
     post.method = Method::Post;
     post.body = Some(Body::Text("x".repeat(256 << 10)));
@@ -444,8 +444,8 @@ async fn connections_are_closed_when_their_use_is_over() {
         assert_eq!(counted.outcomes(), only(Outcome::Ok, 40));
         peer.assert_once_each(40);
         let seen = peer.seen();
-        assert!(seen.meetings.iter().all(|m| m.calls == calls_each));
-        assert_eq!(seen.meetings.len() as u64, connections);
+        assert!(seen.connections.iter().all(|m| m.calls == calls_each));
+        assert_eq!(seen.connections.len() as u64, connections);
         assert_eq!(counted.connections(), (connections, 40 - connections));
     }
 }

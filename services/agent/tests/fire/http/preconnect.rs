@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::support::certificates::{Authority, Manner};
 use crate::support::cores::{Cores, plan, step, task};
-use crate::support::peer::{Act, Door, Peer};
+use crate::support::peer::{Act, Peer, Transport};
 use crate::support::target::closed_port;
 use h2::server::Builder;
 use loadpilot_agent::fire::Preconnected;
@@ -48,12 +48,12 @@ async fn they_are_open_before_the_first_request_and_the_first_calls_use_them() {
         (true, Http::V2, 3),
         (true, Http::Auto, 3),
     ] {
-        let door = match (is_tls, http) {
-            (true, _) => Door::Tls(authority.server("localhost", Manner::BOTH)),
-            (false, Http::V2) => Door::Http2(Builder::new()),
-            (false, _) => Door::Http1,
+        let transport = match (is_tls, http) {
+            (true, _) => Transport::Tls(authority.server("localhost", Manner::BOTH)),
+            (false, Http::V2) => Transport::Http2(Builder::new()),
+            (false, _) => Transport::Http1,
         };
-        let peer = Peer::start(door, |_| Act::Answer(200));
+        let peer = Peer::start(transport, |_| Act::Answer(200));
         let mut plan = burst(peer.url(), http);
         if is_tls {
             plan.target = "https://localhost".to_owned();
@@ -69,7 +69,7 @@ async fn they_are_open_before_the_first_request_and_the_first_calls_use_them() {
             last_failure: None,
         };
         assert_eq!(warmed(&cores).await, wanted);
-        peer.wait_until("open", |seen| seen.meetings.len() == count as usize);
+        peer.wait_until("open", |seen| seen.connections.len() == count as usize);
         assert_eq!(peer.seen().calls.len(), 0);
 
         let counted = cores.start().finish().await;
@@ -88,11 +88,11 @@ async fn they_are_open_before_the_first_request_and_the_first_calls_use_them() {
 #[tokio::test]
 async fn the_limits_of_reuse_hold_for_them_too() {
     for http in [Http::V1, Http::V2] {
-        let door = match http {
-            Http::V2 => Door::Http2(Builder::new()),
-            _ => Door::Http1,
+        let transport = match http {
+            Http::V2 => Transport::Http2(Builder::new()),
+            _ => Transport::Http1,
         };
-        let peer = Peer::start(door, |_| Act::Answer(200));
+        let peer = Peer::start(transport, |_| Act::Answer(200));
         let mut plan = burst(peer.url(), http);
         plan.connections.requests_max = Some(4);
         plan.connections.open_first = Some(5);
@@ -100,7 +100,7 @@ async fn the_limits_of_reuse_hold_for_them_too() {
         assert_eq!(warmed(&cores).await.opened, 5);
         let counted = cores.start().finish().await;
         assert_eq!(counted.outcomes(), all(Outcome::Ok));
-        let calls: Vec<u32> = peer.seen().meetings.iter().map(|m| m.calls).collect();
+        let calls: Vec<u32> = peer.seen().connections.iter().map(|m| m.calls).collect();
         assert_eq!(calls, [4; 5], "{http:?}");
         assert_eq!(counted.connections(), (0, 20));
     }

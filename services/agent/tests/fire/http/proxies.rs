@@ -12,7 +12,7 @@ use loadpilot_events::{Cause, Outcome};
 
 use crate::support::certificates::{Authority, Manner as Tls};
 use crate::support::cores::{Cores, Counted, plan, step, task};
-use crate::support::peer::{Act, Door, Peer};
+use crate::support::peer::{Act, Peer, Transport};
 use crate::support::proxy::{Manner, Proxy};
 
 /// Time that a proxy takes for its reply.
@@ -39,12 +39,12 @@ async fn run(plan: Plan) -> Counted {
 async fn every_connection_leads_through_the_proxy() {
     let authority = Authority::new();
     for http in [Http::V1, Http::V2, Http::Auto] {
-        let door = match http {
-            Http::V1 => Door::Http1,
-            Http::V2 => Door::Http2(Builder::new()),
-            Http::Auto => Door::Tls(authority.server(NAME, Tls::BOTH)),
+        let transport = match http {
+            Http::V1 => Transport::Http1,
+            Http::V2 => Transport::Http2(Builder::new()),
+            Http::Auto => Transport::Tls(authority.server(NAME, Tls::BOTH)),
         };
-        let peer = Peer::start(door, |_| Act::Answer(200));
+        let peer = Peer::start(transport, |_| Act::Answer(200));
         let proxy = Proxy::start(Manner::Forwards(DELAY));
         let mut plan = through(peer.url(), "http", &proxy);
         plan.connections.http = http;

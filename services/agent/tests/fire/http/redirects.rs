@@ -11,16 +11,16 @@ use tokio::sync::watch;
 
 use crate::support::certificates::{Authority, Manner};
 use crate::support::cores::{Cores, Counted, RUN, plan, step, task};
-use crate::support::peer::{Act, Call, Door, Peer};
+use crate::support::peer::{Act, Call, Peer, Transport};
 
 const ARRIVALS: u64 = 20;
 
 fn peer(http: Http, decide: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Peer {
-    let door = match http {
-        Http::V2 => Door::Http2(Builder::new()),
-        Http::V1 | Http::Auto => Door::Http1,
+    let transport = match http {
+        Http::V2 => Transport::Http2(Builder::new()),
+        Http::V1 | Http::Auto => Transport::Http1,
     };
-    Peer::start(door, decide)
+    Peer::start(transport, decide)
 }
 
 /// One arrival every 2 ms, which follows up to `redirects_max` redirects.
@@ -308,8 +308,8 @@ async fn a_named_origin_is_as_well_protected() {
             asks_for_certificate,
             ..Manner::BOTH
         };
-        let door = Door::Tls(authority.server("localhost", manner));
-        Peer::start(door, move |_| match &location {
+        let transport = Transport::Tls(authority.server("localhost", manner));
+        Peer::start(transport, move |_| match &location {
             Some(location) => to(location),
             None => Act::Answer(200),
         })

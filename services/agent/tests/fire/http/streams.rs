@@ -12,7 +12,7 @@ use loadpilot_events::plan::{Header, Plan, Stream, Text};
 use loadpilot_events::{Cause, Outcome};
 
 use crate::support::cores::{Cores, Counted, plan, step, task};
-use crate::support::peer::{self, Door, Peer};
+use crate::support::peer::{self, Peer, Transport};
 use crate::support::target::{Act, Gate, Target};
 
 const PAUSE: Duration = Duration::from_millis(40);
@@ -83,7 +83,7 @@ async fn lines_and_chunks_are_tokens_where_the_plan_says_so() {
 #[tokio::test]
 async fn frames_are_tokens_and_an_answer_without_any_has_none() {
     for (stream, first, gaps) in [(Stream::Chunks, 5, 5), (Stream::Sse, 0, 0)] {
-        let peer = Peer::start(Door::Http2(Builder::new()), |_| peer::Act::Pieces);
+        let peer = Peer::start(Transport::Http2(Builder::new()), |_| peer::Act::Pieces);
         let mut plan = short(peer.url(), stream);
         plan.connections.http = Http::V2;
         let counted = run(plan).await;
@@ -135,7 +135,7 @@ async fn a_client_with_enough_tokens_hangs_up() {
 #[tokio::test]
 async fn hanging_up_resets_a_stream_of_http2() {
     for (most, listen_us, gaps) in [(Some(2), None, 5), (None, Some(200_000), 10)] {
-        let peer = Peer::start(Door::Http2(Builder::new()), |_| peer::Act::Endless);
+        let peer = Peer::start(Transport::Http2(Builder::new()), |_| peer::Act::Endless);
         let mut plan = short(peer.url(), Stream::Sse);
         plan.connections.http = Http::V2;
         plan.tasks[0].steps[0].tokens_max = most;
@@ -185,7 +185,7 @@ async fn a_client_that_read_long_enough_hangs_up() {
 async fn the_first_exchanges_are_written_out_without_secrets() {
     for http in [Http::V1, Http::V2] {
         let target = Target::start(|_| Act::Answer(404));
-        let peer = Peer::start(Door::Http2(Builder::new()), |_| peer::Act::Answer(404));
+        let peer = Peer::start(Transport::Http2(Builder::new()), |_| peer::Act::Answer(404));
         let url = if http == Http::V1 {
             target.url()
         } else {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::support::cores::{Cores, plan, step, task};
-use crate::support::peer::{Act, Door, Peer};
+use crate::support::peer::{Act, Peer, Transport};
 use h2::server::Builder;
 use loadpilot_events::Outcome;
 use loadpilot_events::plan::Plan;
@@ -12,12 +12,12 @@ use loadpilot_events::plan::connections::Http;
 const ARRIVALS: u64 = 60;
 
 fn peers(http: Http) -> Vec<Peer> {
-    let door = || match http {
-        Http::V2 => Door::Http2(Builder::new()),
-        Http::V1 | Http::Auto => Door::Http1,
+    let transport = || match http {
+        Http::V2 => Transport::Http2(Builder::new()),
+        Http::V1 | Http::Auto => Transport::Http1,
     };
     (0..3)
-        .map(|_| Peer::start(door(), |_| Act::Answer(200)))
+        .map(|_| Peer::start(transport(), |_| Act::Answer(200)))
         .collect()
 }
 

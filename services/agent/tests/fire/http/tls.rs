@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::support::certificates::{Authority, Identity, Manner};
 use crate::support::cores::{Cores, Counted, RUN, plan, step, task};
-use crate::support::peer::{Act, Door, Peer};
+use crate::support::peer::{Act, Peer, Transport};
 use loadpilot_agent::fire::Program;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::connections::{Http, Reuse, TlsIdentity};
@@ -22,7 +22,7 @@ const NAME: &str = "target.test";
 
 fn peer(authority: &Authority, name: &str, manner: Manner) -> Peer {
     let config = authority.server(name, manner);
-    Peer::start(Door::Tls(config), |_| Act::Answer(200))
+    Peer::start(Transport::Tls(config), |_| Act::Answer(200))
 }
 
 /// 20 arrivals within 2 ms, less than a handshake takes, to the target's name.
@@ -88,9 +88,9 @@ async fn the_protocol_is_what_both_sides_agree_on() {
         if agreed_on == Some("h2") {
             assert_eq!(opened, 1, "{http:?}");
         }
-        for meeting in &peer.seen().meetings {
-            assert_eq!(meeting.agreed_on.as_deref(), agreed_on);
-            assert_eq!(meeting.server_name.as_deref(), Some(NAME));
+        for connection in &peer.seen().connections {
+            assert_eq!(connection.agreed_on.as_deref(), agreed_on);
+            assert_eq!(connection.server_name.as_deref(), Some(NAME));
         }
     }
 }
@@ -116,9 +116,9 @@ async fn the_first_connection_is_as_short_lived_as_any_other() {
         assert_eq!(counted.connections(), (20, 0));
         assert!(
             peer.seen()
-                .meetings
+                .connections
                 .iter()
-                .all(|meeting| meeting.calls == 1)
+                .all(|connection| connection.calls == 1)
         );
         assert_eq!(peer.connections(), 20);
     }
@@ -169,7 +169,11 @@ async fn only_a_known_authority_and_name_are_trusted_unless_the_plan_says_otherw
             assert_eq!(counted.outcomes(), all(outcome), "{name} {insecure}");
             if let Err(cause) = wanted {
                 assert_eq!(counted.causes(), BTreeMap::from([(cause, 20)]));
-                assert_eq!(peer.seen().calls.len(), 0, "an untrusted target received a call");
+                assert_eq!(
+                    peer.seen().calls.len(),
+                    0,
+                    "an untrusted target received a call"
+                );
                 assert_eq!(peer.seen().accepted, 20);
             }
         }
@@ -196,7 +200,7 @@ async fn a_self_signed_certificate_of_the_plan_is_trusted() {
     ];
     for (number, (shown, trusted, wanted)) in cases.into_iter().enumerate() {
         for is_old in [false, true] {
-            let peer = Peer::start(Door::Tls(shown.server(is_old)), |_| Act::Answer(200));
+            let peer = Peer::start(Transport::Tls(shown.server(is_old)), |_| Act::Answer(200));
             let mut plan = secure_plan(&peer, &Authority::new(), Http::V1);
             plan.connections.tls.roots_pem = Some(trusted.certificate_pem.clone());
             let counted = run(plan, &BTreeMap::new()).await;
@@ -238,8 +242,8 @@ async fn new_clients_take_up_no_tls_session() {
                 let counted = cores.finish().await;
                 assert_eq!(counted.outcomes(), all(Outcome::Ok));
                 let seen = peer.seen();
-                assert!(seen.meetings.len() > 1);
-                let resumed = seen.meetings.iter().filter(|m| m.resumed).count();
+                assert!(seen.connections.len() > 1);
+                let resumed = seen.connections.iter().filter(|m| m.resumed).count();
                 assert_eq!(
                     resumed > 0,
                     may_resume,
@@ -268,8 +272,12 @@ async fn a_user_that_replaces_another_takes_up_no_tls_session() {
     });
     Cores::new(plan, 1, 1).start().finish().await;
     let seen = peer.seen();
-    assert!(seen.meetings.len() > 1);
-    assert!(seen.meetings.iter().all(|meeting| !meeting.resumed));
+    assert!(seen.connections.len() > 1);
+    assert!(
+        seen.connections
+            .iter()
+            .all(|connection| !connection.resumed)
+    );
 }
 
 /// Broken if the client does not present the certificate that the target demands, or if a refusal
@@ -317,9 +325,9 @@ async fn a_client_certificate_is_shown_where_it_is_demanded() {
                 "{http:?} old: {is_old}"
             );
             let seen = peer.seen();
-            assert!(!seen.meetings.is_empty());
-            for meeting in &seen.meetings {
-                assert_eq!(meeting.client_certificates, [client.der.to_vec()]);
+            assert!(!seen.connections.is_empty());
+            for connection in &seen.connections {
+                assert_eq!(connection.client_certificates, [client.der.to_vec()]);
             }
         }
     }

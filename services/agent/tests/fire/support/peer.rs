@@ -26,7 +26,7 @@ pub(crate) use crate::support::call::{Act, Call};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The kind of connection on which the target listens.
-pub(crate) enum Door {
+pub(crate) enum Transport {
     Http1,
     Http2(Builder),
     Unix(PathBuf),
@@ -36,7 +36,7 @@ pub(crate) enum Door {
 
 /// A connection as the target saw it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Meeting {
+pub(crate) struct PeerConnection {
     pub(crate) from: Option<SocketAddr>,
     pub(crate) server_name: Option<String>,
     pub(crate) agreed_on: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Meeting {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) calls: Vec<Call>,
-    pub(crate) meetings: Vec<Meeting>,
+    pub(crate) connections: Vec<PeerConnection>,
     /// The reason with which each unanswered call gave up.
     pub(crate) given_up: Vec<Reason>,
     /// Number of accepted connections, with or without a handshake.
@@ -80,32 +80,37 @@ impl Log {
 type Decide = dyn Fn(&Call) -> Act + Send + Sync;
 
 /// The state that all connections of a target share.
-struct Desk {
+struct PeerState {
     log: Log,
     decide: Box<Decide>,
 }
 
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
-    desk: Arc<Desk>,
+    state: Arc<PeerState>,
 }
 
 impl Peer {
     /// Starts a target on a thread of its own. For a call of HTTP/2, `decide` is called before its
     /// body has come.
-    pub(crate) fn start(door: Door, decide: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Self {
-        let desk = Arc::new(Desk {
+    pub(crate) fn start(
+        transport: Transport,
+        decide: impl Fn(&Call) -> Act + Send + Sync + 'static,
+    ) -> Self {
+        let state = Arc::new(PeerState {
             log: Log::default(),
             decide: Box::new(decide),
         });
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port");
         listener.set_nonblocking(true).expect("an open socket");
         let address = listener.local_addr().expect("its address");
-        let unix = match &door {
-            Door::Unix(path) => Some(std::os::unix::net::UnixListener::bind(path).expect("a path")),
+        let unix = match &transport {
+            Transport::Unix(path) => {
+                Some(std::os::unix::net::UnixListener::bind(path).expect("a path"))
+            }
             _ => None,
         };
-        let own = Arc::clone(&desk);
+        let own = Arc::clone(&state);
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -116,12 +121,12 @@ impl Peer {
                     Some(unix) => accept_unix(unix, own).await,
                     None => {
                         let listener = TcpListener::from_std(listener).expect("a listener");
-                        accept(listener, door, own).await;
+                        accept(listener, transport, own).await;
                     }
                 }
             });
         });
-        Self { address, desk }
+        Self { address, state }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -129,11 +134,11 @@ impl Peer {
     }
 
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.desk.log.seen()
+        self.state.log.seen()
     }
 
     pub(crate) fn connections(&self) -> u64 {
-        self.seen().meetings.len() as u64
+        self.seen().connections.len() as u64
     }
 
     /// Number of requests with each id.
@@ -163,41 +168,46 @@ impl Peer {
     /// After the maximum wait.
     pub(crate) fn wait_until(&self, what: &str, wanted: impl Fn(&Seen) -> bool) {
         let (seen, waited) = self
-            .desk
+            .state
             .log
             .more
             .wait_timeout_while(self.seen(), PATIENCE, |seen| !wanted(seen))
             .expect("no target panicked with its log");
-        assert!(!waited.timed_out(), "never {what}: {:?}", seen.meetings);
+        assert!(!waited.timed_out(), "never {what}: {:?}", seen.connections);
     }
 
     /// Blocks until every connection has been closed by the other side.
     pub(crate) fn wait_until_all_closed(&self) {
-        self.wait_until("closed", |seen| seen.meetings.iter().all(|m| m.closed));
+        self.wait_until("closed", |seen| seen.connections.iter().all(|m| m.closed));
     }
 }
 
-async fn accept(listener: TcpListener, door: Door, desk: Arc<Desk>) {
-    let acceptor = match &door {
-        Door::Tls(config) => Some(TlsAcceptor::from(Arc::new(config.clone()))),
+async fn accept(listener: TcpListener, transport: Transport, state: Arc<PeerState>) {
+    let acceptor = match &transport {
+        Transport::Tls(config) => Some(TlsAcceptor::from(Arc::new(config.clone()))),
         _ => None,
     };
-    let builder = match door {
-        Door::Http2(builder) => Some(builder),
+    let builder = match transport {
+        Transport::Http2(builder) => Some(builder),
         _ => None,
     };
     loop {
         let (tcp, from) = listener.accept().await.expect("a connection");
         tcp.set_nodelay(true).expect("an open socket");
-        desk.log.note(|seen| seen.accepted += 1);
-        let meeting = Meeting {
+        state.log.note(|seen| seen.accepted += 1);
+        let peer_connection = PeerConnection {
             from: Some(from),
-            ..Meeting::default()
+            ..PeerConnection::default()
         };
-        let desk = Arc::clone(&desk);
+        let state = Arc::clone(&state);
         match (&builder, &acceptor) {
-            (Some(builder), _) => drop(tokio::spawn(serve2(tcp, builder.clone(), meeting, desk))),
-            (None, None) => drop(tokio::spawn(serve1(tcp, meeting, desk))),
+            (Some(builder), _) => drop(tokio::spawn(serve2(
+                tcp,
+                builder.clone(),
+                peer_connection,
+                state,
+            ))),
+            (None, None) => drop(tokio::spawn(serve1(tcp, peer_connection, state))),
             (None, Some(acceptor)) => {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
@@ -205,16 +215,18 @@ async fn accept(listener: TcpListener, door: Door, desk: Arc<Desk>) {
                         let (_, tls) = stream.get_ref();
                         let certificates = tls.peer_certificates().unwrap_or_default();
                         let agreed_on = tls.alpn_protocol().map(String::from_utf8_lossy);
-                        let meeting = Meeting {
+                        let peer_connection = PeerConnection {
                             server_name: tls.server_name().map(ToOwned::to_owned),
                             agreed_on: agreed_on.map(String::from),
                             client_certificates: certificates.iter().map(|c| c.to_vec()).collect(),
                             resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed),
-                            ..meeting
+                            ..peer_connection
                         };
-                        match meeting.agreed_on.as_deref() {
-                            Some("h2") => serve2(stream, Builder::new(), meeting, desk).await,
-                            _ => serve1(stream, meeting, desk).await,
+                        match peer_connection.agreed_on.as_deref() {
+                            Some("h2") => {
+                                serve2(stream, Builder::new(), peer_connection, state).await
+                            }
+                            _ => serve1(stream, peer_connection, state).await,
                         }
                     }
                 });
@@ -223,52 +235,62 @@ async fn accept(listener: TcpListener, door: Door, desk: Arc<Desk>) {
     }
 }
 
-async fn accept_unix(listener: std::os::unix::net::UnixListener, desk: Arc<Desk>) {
+async fn accept_unix(listener: std::os::unix::net::UnixListener, state: Arc<PeerState>) {
     listener.set_nonblocking(true).expect("an open socket");
     let listener = UnixListener::from_std(listener).expect("a listener");
     loop {
         let (stream, _) = listener.accept().await.expect("a connection");
-        desk.log.note(|seen| seen.accepted += 1);
-        tokio::spawn(serve1(stream, Meeting::default(), Arc::clone(&desk)));
+        state.log.note(|seen| seen.accepted += 1);
+        tokio::spawn(serve1(
+            stream,
+            PeerConnection::default(),
+            Arc::clone(&state),
+        ));
     }
 }
 
-impl Desk {
-    fn meet(&self, meeting: Meeting) -> usize {
+impl PeerState {
+    fn add_connection(&self, peer_connection: PeerConnection) -> usize {
         self.log.note(|seen| {
-            seen.meetings.push(meeting);
-            seen.meetings.len() - 1
+            seen.connections.push(peer_connection);
+            seen.connections.len() - 1
         })
     }
 
     fn begin(&self, call: &Call) {
         self.log.note(|seen| {
-            let meeting = &mut seen.meetings[call.connection];
-            meeting.calls += 1;
-            meeting.at_a_time += 1;
-            meeting.most_at_a_time = meeting.most_at_a_time.max(meeting.at_a_time);
+            let peer_connection = &mut seen.connections[call.connection];
+            peer_connection.calls += 1;
+            peer_connection.at_a_time += 1;
+            peer_connection.most_at_a_time = peer_connection
+                .most_at_a_time
+                .max(peer_connection.at_a_time);
         });
     }
 
     /// Must be called before the end of the response: the other side may start a new call then.
     fn end(&self, connection: usize) {
         self.log
-            .note(|seen| seen.meetings[connection].at_a_time -= 1);
+            .note(|seen| seen.connections[connection].at_a_time -= 1);
     }
 
     fn close(&self, connection: usize) {
         self.log
-            .note(|seen| seen.meetings[connection].closed = true);
+            .note(|seen| seen.connections[connection].closed = true);
     }
 }
 
-async fn serve1(io: impl AsyncRead + AsyncWrite + Unpin, meeting: Meeting, desk: Arc<Desk>) {
-    let connection = desk.meet(meeting);
+async fn serve1(
+    io: impl AsyncRead + AsyncWrite + Unpin,
+    peer_connection: PeerConnection,
+    state: Arc<PeerState>,
+) {
+    let connection = state.add_connection(peer_connection);
     let mut io = BufReader::new(io);
     while let Some(call) = read1(&mut io, connection).await {
-        let act = (desk.decide)(&call);
-        desk.begin(&call);
-        desk.log.note(|seen| seen.calls.push(call));
+        let act = (state.decide)(&call);
+        state.begin(&call);
+        state.log.note(|seen| seen.calls.push(call));
         let act = match act {
             Act::RedirectLater(mut gate, to) => {
                 let opened = gate.wait_for(|open| *open).await;
@@ -293,12 +315,12 @@ async fn serve1(io: impl AsyncRead + AsyncWrite + Unpin, meeting: Meeting, desk:
             }
             other => panic!("HTTP/1.1 has no {other:?} here"),
         };
-        desk.end(connection);
+        state.end(connection);
         if io.write_all(answer.as_bytes()).await.is_err() || io.flush().await.is_err() {
             break;
         }
     }
-    desk.close(connection);
+    state.close(connection);
 }
 
 /// One request, its body of a given length.
@@ -335,10 +357,10 @@ async fn read1(io: &mut (impl AsyncBufReadExt + Unpin), connection: usize) -> Op
 async fn serve2(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     builder: Builder,
-    meeting: Meeting,
-    desk: Arc<Desk>,
+    peer_connection: PeerConnection,
+    state: Arc<PeerState>,
 ) {
-    let connection = desk.meet(meeting);
+    let connection = state.add_connection(peer_connection);
     if let Ok(mut requests) = builder.handshake::<_, Bytes>(io).await {
         while let Some(Ok((request, respond))) = requests.accept().await {
             let (head, body) = request.into_parts();
@@ -349,15 +371,15 @@ async fn serve2(
                 headers: head.headers,
                 body: Vec::new(),
             };
-            let act = (desk.decide)(&call);
-            desk.begin(&call);
+            let act = (state.decide)(&call);
+            state.begin(&call);
             if matches!(act, Act::Last) {
                 requests.graceful_shutdown();
             }
-            tokio::spawn(answer2(call, act, body, respond, Arc::clone(&desk)));
+            tokio::spawn(answer2(call, act, body, respond, Arc::clone(&state)));
         }
     }
-    desk.close(connection);
+    state.close(connection);
 }
 
 async fn answer2(
@@ -365,14 +387,14 @@ async fn answer2(
     act: Act,
     body: RecvStream,
     mut respond: SendResponse<Bytes>,
-    desk: Arc<Desk>,
+    state: Arc<PeerState>,
 ) {
     let connection = call.connection;
     let is_head = call.method == Method::HEAD;
     if !matches!(act, Act::Early | Act::Silent | Act::Reset(_)) {
         call.body = read_body(body).await;
     }
-    desk.log.note(|seen| seen.calls.push(call));
+    state.log.note(|seen| seen.calls.push(call));
     if let Act::Wait(gate) = &act {
         let opened = gate.clone().wait_for(|open| *open).await.is_ok();
         assert!(opened, "the gate's sender lives");
@@ -381,9 +403,9 @@ async fn answer2(
         Act::Silent => poll_fn(|cx| respond.poll_reset(cx)).await.ok(),
         _ => None,
     };
-    desk.end(connection);
+    state.end(connection);
     match act {
-        Act::Silent => desk.log.note(|seen| seen.given_up.extend(gave_up)),
+        Act::Silent => state.log.note(|seen| seen.given_up.extend(gave_up)),
         Act::Reset(reason) => respond.send_reset(reason),
         Act::Answer(204) => drop(respond.send_response(head(204), true)),
         Act::Answer(status) if is_head => {
@@ -416,7 +438,7 @@ async fn answer2(
                 sent.expect("an open stream");
             }
             let gave_up = poll_fn(|cx| stream.poll_reset(cx)).await.ok();
-            desk.log.note(|seen| seen.given_up.extend(gave_up));
+            state.log.note(|seen| seen.given_up.extend(gave_up));
         }
         Act::Early => {
             // Dropping the rest of the request refuses it, with NO_ERROR.
