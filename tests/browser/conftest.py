@@ -50,7 +50,7 @@ def reader(browser: Browser, gateway: Gateway) -> Iterator[Reader]:
         yield reader
 
 
-class Past:
+class RunMaker:
     """Makes runs that have ended before a page is opened."""
 
     def __init__(self, fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
@@ -74,9 +74,9 @@ class Past:
 
 
 @pytest.fixture
-def past(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> Past:
+def run_maker(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> RunMaker:
     """Runs at the fleet of this test."""
-    return Past(fleet, loadpilot, oracle)
+    return RunMaker(fleet, loadpilot, oracle)
 
 
 @pytest.fixture(scope="session")

@@ -10,16 +10,16 @@ from tests.browser.scenes import steady
 from tests.browser.test_finished_runs import serious_violations
 
 if TYPE_CHECKING:
-    from tests.browser.conftest import Past
+    from tests.browser.conftest import RunMaker
     from tests.browser.reader import Reader
 
 HOSTILE = "<img src=x onerror=alert(1)> after the upgrade"
 
 
 @pytest.mark.slow
-def test_a_note_and_a_baseline(reader: Reader, past: Past, axe: str) -> None:
+def test_a_note_and_a_baseline(reader: Reader, run_maker: RunMaker, axe: str) -> None:
     """Broken if a note is lost by a reload or read as HTML, or the baseline is not offered. 9 s."""
-    first, second = (past.run(steady(secs=2))["run"]["id"] for _ in range(2))
+    first, second = (run_maker.run(steady(secs=2))["run"]["id"] for _ in range(2))
     page = reader.page
     reader.open(f"/runs/{first}")
     note = page.get_by_label("New note")

@@ -11,16 +11,16 @@ from tests.browser.reader import NARROW, WIDE
 from tests.browser.scenes import steady
 
 if TYPE_CHECKING:
-    from tests.browser.conftest import Past
+    from tests.browser.conftest import RunMaker
     from tests.browser.reader import Reader
 
 TABS = ("", "/latency", "/tasks", "/agents", "/timeline", "/what-if")
 
 
 @pytest.mark.slow
-def test_the_scrubber_shows_the_run_as_of_a_second(reader: Reader, past: Past) -> None:
+def test_the_scrubber_shows_the_run_as_of_a_second(reader: Reader, run_maker: RunMaker) -> None:
     """Broken if a figure is not that of the report as of the second, or a reload loses it."""
-    report = past.run(steady(secs=8))
+    report = run_maker.run(steady(secs=8))
     run, whole = report["run"]["id"], report["arrivals"]["started"]
     reader.open(f"/runs/{run}")
     expect(reader.tile("arrivals")).to_have_text(str(whole))
@@ -41,10 +41,10 @@ def test_the_scrubber_shows_the_run_as_of_a_second(reader: Reader, past: Past) -
 
 @pytest.mark.slow
 @pytest.mark.timed  # its certificate has to be VALID
-def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> None:
+def test_a_dragged_threshold_changes_the_verdict(reader: Reader, run_maker: RunMaker) -> None:
     """Broken if the verdict does not follow the threshold, or a reload loses the threshold."""
-    past.oracle.delay(30.0, path="/browse")
-    run = past.run(steady(secs=6, p95=20_000))["run"]["id"]
+    run_maker.oracle.delay(30.0, path="/browse")
+    run = run_maker.run(steady(secs=6, p95=20_000))["run"]["id"]
     reader.open(f"/runs/{run}/what-if")
     expect(reader.verdict()).to_have_text("Passed")
     limit = reader.page.get_by_role("slider", name="Limit of p95_ms")
@@ -61,11 +61,11 @@ def test_a_dragged_threshold_changes_the_verdict(reader: Reader, past: Past) -> 
 
 @pytest.mark.long
 @pytest.mark.timed  # both certificates have to be VALID
-def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
+def test_two_runs_beside_each_other(reader: Reader, run_maker: RunMaker) -> None:
     """Broken if figures, curves or changes stand in the other run's column, also after the order
     has changed, or chance is a change. 18 s."""
-    first = past.run(steady(rps=40))
-    second = past.run(steady(rps=60))
+    first = run_maker.run(steady(rps=40))
+    second = run_maker.run(steady(rps=60))
     reader.open("/")
     for report in (first, second):
         row = reader.page.get_by_role("row").filter(has_text=report["run"]["id"])
@@ -121,11 +121,11 @@ def charted_load(reader: Reader) -> list[float]:
 
 @pytest.mark.long
 @pytest.mark.timed  # a busy machine makes changes that are chance
-def test_a_changed_percentile_is_explained(reader: Reader, past: Past) -> None:
+def test_a_changed_percentile_is_explained(reader: Reader, run_maker: RunMaker) -> None:
     """Broken if the page lists other contributions than the engine found, or none. 12 s."""
-    first = past.run(steady())
-    past.oracle.delay(60.0, path="/browse")
-    second = past.run(steady())
+    first = run_maker.run(steady())
+    run_maker.oracle.delay(60.0, path="/browse")
+    second = run_maker.run(steady())
     pair = f"run={first['run']['id']}&run={second['run']['id']}"
     reader.open(f"/compare?{pair}")
     explained = reader.fetch_json(f"/api/v1/compare?{pair}")["comparisons"][0]["explained"]
@@ -152,11 +152,11 @@ def test_a_changed_percentile_is_explained(reader: Reader, past: Past) -> None:
     ],
 )
 def test_every_page_fits_and_is_accessible(
-    reader: Reader, past: Past, axe: str, looks: dict[int, Literal["dark", "light"]]
+    reader: Reader, run_maker: RunMaker, axe: str, looks: dict[int, Literal["dark", "light"]]
 ) -> None:
     """Broken if a page is wider than a phone, or axe-core finds a serious problem."""
-    past.oracle.status(503, path="/buy", fraction=0.2)
-    report = past.run(steady(secs=6), "--tag", "branch=main")
+    run_maker.oracle.status(503, path="/buy", fraction=0.2)
+    report = run_maker.run(steady(secs=6), "--tag", "branch=main")
     run = report["run"]["id"]
     pages = {f"run{tab.replace('/', '-')}": f"/runs/{run}{tab}" for tab in TABS}
     pages |= {"runs": "/", "compare-one": f"/compare?run={run}", "agents": "/agents"}

@@ -12,7 +12,7 @@ from tests.browser.scenes import steady
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-    from tests.browser.conftest import Past
+    from tests.browser.conftest import RunMaker
     from tests.browser.reader import Reader
     from tests.oracle.oracle import Oracle
 
@@ -47,11 +47,11 @@ def press(page: Page, tag: str, name: str) -> None:
 
 @pytest.mark.slow
 def test_keys_lead_from_the_list_to_the_start_of_a_run_and_its_stop(
-    reader: Reader, past: Past, oracle: Oracle
+    reader: Reader, run_maker: RunMaker, oracle: Oracle
 ) -> None:
     """Broken if a user without a pointer cannot reach or operate a part of the pages."""
     oracle.delay(30.0, path="/browse")
-    run = past.run(steady(rps=20, secs=30, p95=10), "--duration", "4s")["run"]["id"]
+    run = run_maker.run(steady(rps=20, secs=30, p95=10), "--duration", "4s")["run"]["id"]
     page = reader.page
     reader.open("/")
     expect(page.get_by_role("row").filter(has_text=run)).to_be_visible()

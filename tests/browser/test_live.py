@@ -14,13 +14,13 @@ from playwright.sync_api import expect
 from services.gateway.tests.gateways import opened
 from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, reading
 from tests.browser.scenes import steady
-from tests.e2e.support.command import gone
+from tests.e2e.support.command import assert_ended
 from tests.e2e.support.processes import descendants
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from services.gateway.tests.gateways import Gateways
-    from tests.browser.conftest import Past
+    from tests.browser.conftest import RunMaker
     from tests.browser.reader import Reader
     from tests.e2e.support.command import Loadpilot
     from tests.e2e.support.fleet import Fleet
@@ -43,7 +43,7 @@ REFUSED = "accepts no live view at the moment"
 @pytest.mark.slow
 @pytest.mark.timed  # its certificate has to be VALID
 def test_a_run_from_the_first_click_to_its_report(
-    reader: Reader, past: Past, oracle: Oracle
+    reader: Reader, run_maker: RunMaker, oracle: Oracle
 ) -> None:
     """Broken if an action does not reach the target, or a figure differs from the oracle's."""
     page = reader.page
@@ -51,7 +51,7 @@ def test_a_run_from_the_first_click_to_its_report(
     reader.open("/")
     reader.sees("No runs yet")
     page.get_by_role("link", name="Start", exact=True).click()
-    page.get_by_label("Plan as JSON").fill(json.dumps(past.plan(steady(rps=40, secs=300))))
+    page.get_by_label("Plan as JSON").fill(json.dumps(run_maker.plan(steady(rps=40, secs=300))))
     expect(page.get_by_text("valid", exact=True)).to_be_visible()
     reader.sees("12,000")
     reader.press("Start…")
@@ -125,10 +125,12 @@ def assert_page_is_saved(reader: Reader, report: dict[str, Any]) -> None:
     page.get_by_text("Download", exact=True).click()
 
 
-def test_an_invalid_plan_cannot_be_started(reader: Reader, past: Past, oracle: Oracle) -> None:
+def test_an_invalid_plan_cannot_be_started(
+    reader: Reader, run_maker: RunMaker, oracle: Oracle
+) -> None:
     """Broken if the page does not name the invalid field, or starts the plan."""
     page = reader.page
-    plan = past.plan(steady())
+    plan = run_maker.plan(steady())
     plan["tasks"][0]["weight"] = 0
     reader.open("/start")
     page.get_by_label("Plan as JSON").fill("{")
@@ -152,13 +154,13 @@ def test_an_unknown_run_shows_an_error(reader: Reader) -> None:
 
 @pytest.mark.slow
 def test_a_refused_live_view_is_asked_for_again(
-    browser: Browser, fleet: Fleet, gateways: Gateways, past: Past
+    browser: Browser, fleet: Fleet, gateways: Gateways, run_maker: RunMaker
 ) -> None:
     """Broken if a page stays as it is for good once its live view was refused. 10 s."""
     fleet.coordinator()
     fleet.agent("agent-1")
     gateway = gateways.start(LIVE_VIEWS="1")
-    run = gateway.tell("/runs", {"plan": past.plan(steady(secs=60))}).json["run"]
+    run = gateway.tell("/runs", {"plan": run_maker.plan(steady(secs=60))}).json["run"]
     with reading(browser, f"http://127.0.0.1:{gateway.port}") as reader:
         with gateway.live(run) as holder:
             next(holder.events())
@@ -191,7 +193,7 @@ def test_a_killed_run_names_the_command_that_continues_it(
                 for process in below:
                     os.kill(process.pid, signal.SIGKILL)
                 running.kill()
-                gone(below, 10.0)
+                assert_ended(below, 10.0)
             reader.sees(f"loadpilot resume {run}")
             expect(reader.page.locator(".name .badge")).to_have_text("killed")
             expect(reader.page.locator(".verdict strong")).to_have_text("Killed")

@@ -17,7 +17,7 @@ from tests.e2e.support.http_calls import JSON
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
     from services.gateway.tests.gateways import Gateway, Gateways
-    from tests.browser.conftest import Past
+    from tests.browser.conftest import RunMaker
     from tests.browser.reader import Reader
     from tests.oracle.oracle import Oracle
 
@@ -86,11 +86,11 @@ class Traffic:
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("ticks", [150, 650], ids=["150 ticks", "650 ticks"])
 def test_a_refresh_of_a_live_page_is_small_however_long_the_run(
-    gateway: Gateway, reader: Reader, past: Past, oracle: Oracle, ticks: int
+    gateway: Gateway, reader: Reader, run_maker: RunMaker, oracle: Oracle, ticks: int
 ) -> None:
     """Broken if a page asks again for what it has."""
-    past.fleet.agent("agent-2")
-    plan = past.plan(SHOP)
+    run_maker.fleet.agent("agent-2")
+    plan = run_maker.plan(SHOP)
     plan["tick_us"] = TICK_US
     # The run must not end while its pages are open.
     plan["profile"]["pieces"][0]["duration_us"] = ticks * TICK_US + 300_000_000
@@ -119,10 +119,12 @@ def test_a_refresh_of_a_live_page_is_small_however_long_the_run(
 
 @pytest.mark.slow
 def test_buttons_stay_where_they_are_and_a_lost_gateway_is_said_once(
-    gateway: Gateway, gateways: Gateways, reader: Reader, past: Past, oracle: Oracle
+    gateway: Gateway, gateways: Gateways, reader: Reader, run_maker: RunMaker, oracle: Oracle
 ) -> None:
     """Broken if a click hits another button because a text came, or one cause has two messages."""
-    run = gateway.tell("/runs", {"plan": past.plan(steady(rps=20, secs=300))}, JSON).json["run"]
+    run = gateway.tell("/runs", {"plan": run_maker.plan(steady(rps=20, secs=300))}, JSON).json[
+        "run"
+    ]
     page = reader.page
     reader.open(f"/runs/{run}")
     assert oracle.wait_count(20, TIMEOUT_MS / 1000)
@@ -167,11 +169,11 @@ def test_buttons_stay_where_they_are_and_a_lost_gateway_is_said_once(
 
 @pytest.mark.slow
 def test_a_dragged_slider_asks_five_times_a_second_and_ends_at_its_last_position(
-    reader: Reader, past: Past
+    reader: Reader, run_maker: RunMaker
 ) -> None:
     """Broken if a drag floods the gateway, an answer of an earlier position stays, or keys do
     nothing."""
-    run = past.run(steady(secs=12))["run"]["id"]
+    run = run_maker.run(steady(secs=12))["run"]["id"]
     page = reader.page
     reader.open(f"/runs/{run}")
     slider = page.get_by_label("Show the run as of")

@@ -15,7 +15,7 @@ from tests.browser.scenes import steady
 from tests.browser.test_finished_runs import serious_violations
 
 if TYPE_CHECKING:
-    from tests.browser.conftest import Past
+    from tests.browser.conftest import RunMaker
     from tests.browser.reader import Reader
     from tests.e2e.support.fleet import Fleet
 
@@ -52,14 +52,16 @@ def order_by(rows: list[dict[str, Any]], figure: str, direction: str = "descendi
 
 
 @pytest.mark.slow
-def test_the_list_is_filtered_and_sorted_by_keyboard(reader: Reader, past: Past, axe: str) -> None:
+def test_the_list_is_filtered_and_sorted_by_keyboard(
+    reader: Reader, run_maker: RunMaker, axe: str
+) -> None:
     """Broken if an order is not that of the figures, is lost by a reload, or needs a mouse; or the
     trend has other figures than the runs."""
-    past.run(steady(rps=40, secs=2), "--tag", "branch=main")
-    past.oracle.status(503, path="/buy", fraction=0.3)
-    past.run(steady(rps=80, secs=2))
-    past.oracle.delay(20.0, path="/browse")
-    past.run(steady(rps=20, secs=2, p95=1))
+    run_maker.run(steady(rps=40, secs=2), "--tag", "branch=main")
+    run_maker.oracle.status(503, path="/buy", fraction=0.3)
+    run_maker.run(steady(rps=80, secs=2))
+    run_maker.oracle.delay(20.0, path="/browse")
+    run_maker.run(steady(rps=20, secs=2, p95=1))
     page = reader.page
     reader.open("/")
     expect(page.locator("tbody .result .badge:not(.plain)")).to_have_count(3)
@@ -105,14 +107,14 @@ def test_the_list_is_filtered_and_sorted_by_keyboard(reader: Reader, past: Past,
 
 
 @pytest.mark.slow
-def test_an_invalid_run_is_never_green(reader: Reader, past: Past, fleet: Fleet) -> None:
+def test_an_invalid_run_is_never_green(reader: Reader, run_maker: RunMaker, fleet: Fleet) -> None:
     """Broken if figures that do not count look like any other."""
-    past.run(steady(rps=40, secs=2))
+    run_maker.run(steady(rps=40, secs=2))
     agent = fleet.pids[-1]
     flags = ("--external-agents", "1")
-    before = past.oracle.counts().received
-    with fleet.start(past.loadpilot, steady(secs=5), past.oracle.url, *flags) as running:
-        assert past.oracle.wait_count(before + 40, TIMEOUT_MS / 1000)
+    before = run_maker.oracle.counts().received
+    with fleet.start(run_maker.loadpilot, steady(secs=5), run_maker.oracle.url, *flags) as running:
+        assert run_maker.oracle.wait_count(before + 40, TIMEOUT_MS / 1000)
         os.kill(agent, signal.SIGSTOP)
         time.sleep(FROZEN_S)  # the length of the freeze is the fault itself
         os.kill(agent, signal.SIGCONT)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
     from services.gateway.tests.gateways import Gateway
-    from tests.browser.conftest import Past
+    from tests.browser.conftest import RunMaker
     from tests.browser.reader import Reader
     from tests.e2e.support.command import Loadpilot
     from tests.oracle.oracle import Oracle
@@ -79,12 +79,12 @@ def chart_descriptions(reader: Reader) -> list[str]:
 
 @pytest.mark.slow
 def test_metrics_checks_and_task_errors_are_those_of_the_report(
-    reader: Reader, past: Past, oracle: Oracle
+    reader: Reader, run_maker: RunMaker, oracle: Oracle
 ) -> None:
     """Broken if what a scenario measures is missing in the pages, or an error counts twice."""
     oracle.status(503, path="/orders", fraction=0.25)
     oracle.status(500, path="/browse", fraction=0.5)
-    report = past.run(MEASURED)
+    report = run_maker.run(MEASURED)
     run = report["run"]["id"]
     # The warm-up is the first 40 arrivals. A task that raises after a failed request is one error.
     numbered = [(int((one.id or "").split("/")[1]), one) for one in oracle.requests()]
@@ -121,11 +121,13 @@ def test_metrics_checks_and_task_errors_are_those_of_the_report(
 
 
 @pytest.mark.slow
-def test_streams_are_shown(reader: Reader, past: Past) -> None:
+def test_streams_are_shown(reader: Reader, run_maker: RunMaker) -> None:
     """Broken if tokens, the first token or the gaps are missing in the pages."""
     sent = Sent()
     with model(sent) as url:
-        report = past.fleet.run(past.loadpilot, CHAT, url, "--external-agents", "1").report
+        report = run_maker.fleet.run(
+            run_maker.loadpilot, CHAT, url, "--external-agents", "1"
+        ).report
     open_run(reader, f"/runs/{report['run']['id']}/metrics")
     tokens = len(sent.first) + len(sent.gaps)
     expect(reader.figure("streams.tokens")).to_have_text(f"{tokens:,}")
@@ -138,14 +140,14 @@ def test_streams_are_shown(reader: Reader, past: Past) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("body", ["client.get", "answer = client.get"], ids=["planned", "composed"])
 def test_examples_of_failed_requests_are_what_the_target_saw(
-    reader: Reader, past: Past, body: str
+    reader: Reader, run_maker: RunMaker, body: str
 ) -> None:
     """Broken if an example is of another request, shows a secret, or there is one for each failure.
     8 s."""
-    past.oracle.status(503, path="/buy", fraction=0.5)
-    report = past.run(FAILING.format(get=body))
+    run_maker.oracle.status(503, path="/buy", fraction=0.5)
+    report = run_maker.run(FAILING.format(get=body))
     run = report["run"]["id"]
-    refused = {seen.id for seen in past.oracle.requests() if seen.status == 503}
+    refused = {seen.id for seen in run_maker.oracle.requests() if seen.status == 503}
     assert len(refused) > 10
     open_run(reader, f"/runs/{run}/tasks")
     found = reader.fetch_json(f"/api/v1/runs/{run}/errors")["examples"]
@@ -184,12 +186,14 @@ def assert_levels(page: Page, curve: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_load_levels_are_those_of_the_report(reader: Reader, past: Past, tmp_path: Path) -> None:
+def test_load_levels_are_those_of_the_report(
+    reader: Reader, run_maker: RunMaker, tmp_path: Path
+) -> None:
     """Broken if a level is missing or has the figures of another, or the knee is elsewhere, in the
     pages or in a report file. 9 s."""
-    past.oracle.delay(100.0)
-    past.oracle.freeze(after_first_ms=4600, for_ms=1200)
-    report = past.run(STEPS)
+    run_maker.oracle.delay(100.0)
+    run_maker.oracle.freeze(after_first_ms=4600, for_ms=1200)
+    report = run_maker.run(STEPS)
     curve = report["load_curve"]
     assert [level["planned"] for level in curve["levels"]] == [40, 80, 120]
     open_run(reader, f"/runs/{report['run']['id']}/latency")
@@ -202,9 +206,9 @@ def test_load_levels_are_those_of_the_report(reader: Reader, past: Past, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_closed_loop_has_no_plan(reader: Reader, past: Past, oracle: Oracle) -> None:
+def test_a_closed_loop_has_no_plan(reader: Reader, run_maker: RunMaker, oracle: Oracle) -> None:
     """Broken if a page claims a planned load or a shortfall of a run that has no schedule."""
-    report = past.run(CLOSED)
+    report = run_maker.run(CLOSED)
     run = report["run"]["id"]
     open_run(reader, f"/runs/{run}")
     sent = len(oracle.requests())
@@ -258,11 +262,11 @@ def test_an_invalid_run_is_not_compared(stored: Reader) -> None:
 
 @pytest.mark.slow
 def test_a_zoom_narrows_every_figure(
-    reader: Reader, past: Past, oracle: Oracle, gateway: Gateway
+    reader: Reader, run_maker: RunMaker, oracle: Oracle, gateway: Gateway
 ) -> None:
     """Broken if tiles, thresholds or tables show the whole run where charts show a part."""
     oracle.status(503, path="/buy", fraction=0.5)
-    plan = past.plan(steady(rps=40, secs=6, p95=20_000)) | {"max_lateness_us": LATENESS_US_MAX}
+    plan = run_maker.plan(steady(rps=40, secs=6, p95=20_000)) | {"max_lateness_us": LATENESS_US_MAX}
     run = gateway.tell("/runs", {"plan": plan, "seed": int(SEED)}, JSON).json["run"]
     assert gateway.see_end(run)[-1].kind == "sealed"
     arrivals = {(one.id or "").split("/")[1] for one in oracle.requests()}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
     from services.gateway.tests.gateways import Gateway, Gateways
-    from tests.browser.conftest import Past
+    from tests.browser.conftest import RunMaker
     from tests.browser.reader import Reader
     from tests.e2e.support.command import Loadpilot
     from tests.e2e.support.fleet import Fleet
@@ -34,10 +34,10 @@ HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>alert(1)</scrip
 
 @pytest.mark.slow
 def test_hostile_names_stay_text(
-    reader: Reader, gateway: Gateway, past: Past, oracle: Oracle
+    reader: Reader, gateway: Gateway, run_maker: RunMaker, oracle: Oracle
 ) -> None:
     """Broken if a name in a plan becomes markup."""
-    plan = past.plan(steady(rps=20, secs=3))
+    plan = run_maker.plan(steady(rps=20, secs=3))
     plan["tasks"][0]["name"] = HOSTILE
     plan["scenario"] = HOSTILE
     started = gateway.tell("/runs", {"plan": plan}, JSON)
@@ -68,7 +68,7 @@ class Refusal(Echo):
 
 @pytest.mark.slow
 def test_hostile_answers_stay_text_without_secrets(
-    reader: Reader, past: Past, tmp_path: Path
+    reader: Reader, run_maker: RunMaker, tmp_path: Path
 ) -> None:
     """Broken if the answer in an example of a failed request becomes markup, in the pages or in a
     report file, or shows a secret of its head or body. 8 s."""
@@ -80,7 +80,7 @@ def test_hostile_answers_stay_text_without_secrets(
         Thread(target=one.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{one.server_port}"
         flags = ("--external-agents", "1", "--report", str(file))
-        run = past.fleet.run(past.loadpilot, scene, url, *flags).report["run"]["id"]
+        run = run_maker.fleet.run(run_maker.loadpilot, scene, url, *flags).report["run"]["id"]
         one.shutdown()
     reader.open(f"/runs/{run}/tasks")
     found = reader.fetch_json(f"/api/v1/runs/{run}/errors")["examples"]

@@ -16,7 +16,7 @@ from tests.browser.test_keyboard import press, tab_to
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-    from tests.browser.conftest import Past
+    from tests.browser.conftest import RunMaker
     from tests.browser.reader import Reader
     from tests.e2e.support.command import Loadpilot
     from tests.oracle.oracle import Oracle
@@ -60,9 +60,9 @@ def choose(page: Page, tag: str, name: str, text: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.timed  # its certificate has to be VALID
-def test_keys_start_a_past_run_again_at_half_the_rate(reader: Reader, past: Past) -> None:
+def test_keys_start_a_past_run_again_at_half_the_rate(reader: Reader, run_maker: RunMaker) -> None:
     """Broken if the run has another plan than what was typed, or the form needs a mouse."""
-    run = past.run(steady(rps=40, secs=3))["run"]["id"]
+    run = run_maker.run(steady(rps=40, secs=3))["run"]["id"]
     plan = reader_plan(reader, run)
     page = reader.page
     reader.open("/start")
@@ -81,7 +81,7 @@ def test_keys_start_a_past_run_again_at_half_the_rate(reader: Reader, past: Past
     choose(page, "input", "^Limit of threshold 2", "2.5")
     expect(outlook).to_contain_text("40 arrivals in 2 s, peak 20/s")
     reader.take_screenshots("start-again")
-    before = past.oracle.counts().received
+    before = run_maker.oracle.counts().received
     again = confirm(page)
     expect(reader.verdict()).to_have_text("Passed")
     piece = {"duration_us": 2_000_000, "from": 20_000_000, "to": 20_000_000}
@@ -92,7 +92,7 @@ def test_keys_start_a_past_run_again_at_half_the_rate(reader: Reader, past: Past
     }
     report = reader.fetch_json(f"/api/v1/runs/{again}")
     assert report["arrivals"]["planned"] == 40
-    assert past.oracle.counts().received - before == report["calls"]["attempted"]
+    assert run_maker.oracle.counts().received - before == report["calls"]["attempted"]
 
 
 def reader_plan(reader: Reader, run: str) -> dict[str, Any]:
@@ -104,10 +104,10 @@ def reader_plan(reader: Reader, run: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_one_mistake_has_one_message_and_starts_nothing(
-    reader: Reader, past: Past, axe: str
+    reader: Reader, run_maker: RunMaker, axe: str
 ) -> None:
     """Broken if a mistake has no message, two messages, or can be started."""
-    run = past.run(steady(rps=40, secs=1))["run"]["id"]
+    run = run_maker.run(steady(rps=40, secs=1))["run"]["id"]
     page = reader.page
     reader.open(f"/start?from={run}")
     start = page.get_by_role("button", name="Start…")
@@ -135,9 +135,9 @@ def test_one_mistake_has_one_message_and_starts_nothing(
 
 
 @pytest.mark.slow
-def test_a_plan_is_edited_as_json(reader: Reader, past: Past, axe: str) -> None:
+def test_a_plan_is_edited_as_json(reader: Reader, run_maker: RunMaker, axe: str) -> None:
     """Broken if the form and the JSON show different plans, or its units are wrong."""
-    run = past.run(steady(rps=40, secs=2))["run"]["id"]
+    run = run_maker.run(steady(rps=40, secs=2))["run"]["id"]
     page = reader.page
     reader.open(f"/start?from={run}")
     text = page.get_by_label("Plan as JSON")

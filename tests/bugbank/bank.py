@@ -26,7 +26,7 @@ PROMISE_CHARS = 76
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ShellMistake:
     """A mistake of a shell, and the test that must catch it."""
 
     mistake: str
@@ -35,24 +35,26 @@ class Named:
     test: str
 
 
-NAMED = (
-    Named("NoMessageId", "loadpilot-bus", "contract", "real::a_repeat_is_recognised_by_its_id"),
-    Named(
+SHELL_MISTAKES = (
+    ShellMistake(
+        "NoMessageId", "loadpilot-bus", "contract", "real::a_repeat_is_recognised_by_its_id"
+    ),
+    ShellMistake(
         "WildcardConcurrency", "loadpilot-bus", "contract", "real::a_race_has_exactly_one_winner"
     ),
-    Named(
+    ShellMistake(
         "AckBeforeEffect",
         "loadpilot-agent",
         "shell",
         "faults::cut_off_it_fences_itself_and_reports_afterwards",
     ),
-    Named(
+    ShellMistake(
         "BurstOnResume",
         "loadpilot-agent",
         "fire",
         "arrival::pacing::what_was_due_long_ago_is_dropped_as_late",
     ),
-    Named(
+    ShellMistake(
         "ClockAfterPermit",
         "loadpilot-agent",
         "fire",
@@ -62,7 +64,7 @@ NAMED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MistakeResult:
     """What became of one mistake."""
 
     mistake: str
@@ -81,7 +83,7 @@ def cargo(*words: str, mistake: str = "") -> str:
     return done.stdout
 
 
-def simulated(wanted: set[str]) -> list[Line]:
+def try_simulated_mistakes(wanted: set[str]) -> list[MistakeResult]:
     """Mistakes in the laws: each has a test that is green when the right promise is seen broken."""
     said = cargo(*SIMULATION, "--", "bugbank::", "--show-output")
     ran = dict(RAN.findall(said))
@@ -96,22 +98,24 @@ def simulated(wanted: set[str]) -> list[Line]:
             shown[found[1]] = f"simulation, world {seed[1] if seed else '?'}: {text}"
     names = [name.removeprefix("bugbank::") for name in ran]
     lines = [
-        Line(camel(name), ran[f"bugbank::{name}"] == "ok", shown.get(name, "nothing"))
+        MistakeResult(camel(name), ran[f"bugbank::{name}"] == "ok", shown.get(name, "nothing"))
         for name in sorted(names)
         if name != "every_mistake_has_its_test"
     ]
     return [line for line in lines if not wanted or line.mistake in wanted]
 
 
-def named(one: Named) -> Line:
+def try_shell_mistake(one: ShellMistake) -> MistakeResult:
     """A mistake of a shell: its test is green without it, and red with it."""
     words = ("-p", one.package, "--test", one.suite, "--", "--exact", one.test)
     without = dict(RAN.findall(cargo(*words))).get(one.test, "not run")
     if without != "ok":
-        return Line(one.mistake, caught=False, by=f"nothing: {one.test} is {without} without it")
+        return MistakeResult(
+            one.mistake, caught=False, by=f"nothing: {one.test} is {without} without it"
+        )
     made = dict(RAN.findall(cargo(*words, mistake=one.mistake))).get(one.test, "not run")
     by = f"{one.package}, {one.test}" if made == "FAILED" else f"nothing: {one.test} is {made}"
-    return Line(one.mistake, caught=made == "FAILED", by=by)
+    return MistakeResult(one.mistake, caught=made == "FAILED", by=by)
 
 
 def camel(name: str) -> str:
@@ -121,9 +125,11 @@ def camel(name: str) -> str:
 def main(words: list[str]) -> int:
     """Makes what is asked for, or everything; 1 when a mistake survives."""
     wanted = {word for word in words if not word.startswith("-")}
-    lines = simulated(wanted)
+    lines = try_simulated_mistakes(wanted)
     if "--simulated" not in words:
-        lines += [named(one) for one in NAMED if not wanted or one.mistake in wanted]
+        lines += [
+            try_shell_mistake(one) for one in SHELL_MISTAKES if not wanted or one.mistake in wanted
+        ]
     unknown = wanted - {line.mistake for line in lines}
     if unknown:
         sys.exit(f"bugbank: there is no mistake {', '.join(sorted(unknown))}")

@@ -80,7 +80,7 @@ class Member:
     places: dict[str, str] = field(repr=False)
 
 
-class Plain:
+class ProcessFleet:
     """The fleet of the compose file without containers."""
 
     def __init__(self, folder: Path) -> None:
@@ -134,7 +134,7 @@ class Plain:
         """Where the processes of a service listen for HTTP on loopback."""
         return [member.places["127.0.0.1:8080"] for member in self._of(name)]
 
-    def hear(self, name: str, text: str) -> None:
+    def wait_for_output(self, name: str, text: str) -> None:
         """Waits until every process of a service has said something."""
         for member in self._of(name):
             member.process.until(text)

@@ -14,7 +14,7 @@ import yaml
 from deploy.dashboards.json_files import files
 from tests.deploy.composition import ROOT, configured, services, stages
 from tests.deploy.dashboard_queries import DASHBOARDS, STARTER, Panels
-from tests.deploy.local_processes import Plain, keys
+from tests.deploy.local_processes import ProcessFleet, keys
 from tests.e2e.sinks.prometheus import NATIVE, Prometheus
 
 if TYPE_CHECKING:
@@ -153,22 +153,22 @@ def test_a_role_sees_its_own_files_and_networks() -> None:
 
 def test_every_part_accepts_its_settings(tmp_path: Path) -> None:
     """Broken if a flag, a variable or a file of the compose file is none of the program's."""
-    plain = Plain(tmp_path)
+    fleet = ProcessFleet(tmp_path)
     found = services("python")
     assert {name for name, one in found.items() if one.argv[0].startswith("loadpilot")} >= OURS
     for name in sorted(OURS):
-        checked = plain.check(found[name])
+        checked = fleet.check(found[name])
         assert checked.returncode == 0, f"{name}: {checked.stderr}"
 
 
 def test_a_mistake_would_be_found(tmp_path: Path) -> None:
     """Broken if the check above passes whatever the file says."""
-    plain = Plain(tmp_path)
+    fleet = ProcessFleet(tmp_path)
     found = services()["gateway"]
     found.environ["LOADPILOT_GATEWAY_TLS_CERTIFICATE"] = found.environ.pop(
         "LOADPILOT_GATEWAY_TLS_CERT"
     )
-    checked = plain.check(found)
+    checked = fleet.check(found)
     assert checked.returncode == 2
     assert "LOADPILOT_GATEWAY_TLS_CERT" in checked.stderr
 
@@ -179,16 +179,16 @@ def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
     """Broken if server, keys, coordinators, agents and gateway do not find or trust each other, or
     if a health check says of a part that works that it does not."""
     rps, secs = 50, 3
-    with Plain(tmp_path) as plain:
-        plain.start_all()
-        run = plain.submit(oracle.url, rps, secs)
-        report = plain.report(run)
-        plain.assert_healthy()
+    with ProcessFleet(tmp_path) as fleet:
+        fleet.start_all()
+        run = fleet.submit(oracle.url, rps, secs)
+        report = fleet.report(run)
+        fleet.assert_healthy()
     counts = oracle.counts()
     assert counts.received == rps * secs
     assert report["arrivals"]["started"] == rps * secs
     assert report["calls"]["outcomes"] == {"ok": rps * secs}
-    assert {fact["holder"]["agent"] for fact in report["run"]["holders"]} == plain.agents
+    assert {fact["holder"]["agent"] for fact in report["run"]["holders"]} == fleet.agents
 
 
 @pytest.mark.long
@@ -204,30 +204,30 @@ def test_every_query_on_a_fleet_has_data_once(tmp_path: Path, oracle: Oracle) ->
     (folder / "fleet-alerts.yml").write_bytes(rules.read_bytes())
     start = time.time()
     oracle.delay(50)
-    with Plain(tmp_path) as plain:
-        plain.start_all()
+    with ProcessFleet(tmp_path) as fleet:
+        fleet.start_all()
         (gateway,) = shipped["scrape_configs"]
-        keys = str(plain.keys / "prometheus")
+        keys = str(fleet.keys / "prometheus")
         gateway["authorization"]["credentials_file"] = f"{keys}/metrics-token"
         gateway["tls_config"]["ca_file"] = f"{keys}/ca.pem"
-        gateway["static_configs"] = [{"targets": [f"localhost:{plain.gateway_port}"]}]
+        gateway["static_configs"] = [{"targets": [f"localhost:{fleet.gateway_port}"]}]
         another = {**gateway, "job_name": "another-gateway"}
-        coordinators = plain.http_addresses("coordinator")
+        coordinators = fleet.http_addresses("coordinator")
         static = [{"targets": coordinators}]
         job = {"job_name": "loadpilot-coordinator", "static_configs": static}
         shipped["scrape_configs"] += [another, job]
         prometheus = Prometheus(folder, yaml.safe_dump(shipped), NATIVE)
         try:
             prometheus.until("sum (up)", lambda found: found == {"": 2 + len(coordinators)})
-            run = plain.submit(oracle.url, 50, 12)
-            report = plain.report(run)
+            run = fleet.submit(oracle.url, 50, 12)
+            report = fleet.report(run)
             over = f'count (loadpilot_run_end_timestamp_seconds{{run="{run}"}})'
             prometheus.until(over, lambda found: found == {"": 2})
             shown = {
                 name: Panels(file, prometheus, run, start) for name, file in DASHBOARDS.items()
             }
             assert shown["fleet"].empty() == []
-            assert shown["fleet"].figure("Agents") == len(plain.agents)
+            assert shown["fleet"].figure("Agents") == len(fleet.agents)
             run_panels = shown["run"]
             assert run_panels.figure("Planned") == report["arrivals"]["planned"] == 600
             assert run_panels.figure("Started") == len(oracle.requests()) == 600
@@ -317,10 +317,10 @@ def test_keys_of_one_node_are_not_those_of_three(tmp_path: Path) -> None:
 
 def test_an_agent_without_a_coordinator_is_not_healthy(tmp_path: Path) -> None:
     """Broken if a process is called healthy because it exists."""
-    with Plain(tmp_path) as plain:
-        plain.start("nats")
-        plain.start("agent", until="waits for a coordinator")
-        assert not plain.is_healthy("agent")
-        plain.start("coordinator", until="deciding from now on")
-        plain.hear("agent", "coordinator found=true")
-        assert plain.is_healthy("agent")
+    with ProcessFleet(tmp_path) as fleet:
+        fleet.start("nats")
+        fleet.start("agent", until="waits for a coordinator")
+        assert not fleet.is_healthy("agent")
+        fleet.start("coordinator", until="deciding from now on")
+        fleet.wait_for_output("agent", "coordinator found=true")
+        assert fleet.is_healthy("agent")

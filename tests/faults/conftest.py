@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.e2e.support.command import Running
 from tests.e2e.support.fixtures import fleet, loadpilot, oracle
-from tests.faults.support.breakable_fleet import Ground
-from tests.faults.support.noise import NOT_JUDGED, Machine
+from tests.faults.support.breakable_fleet import BreakableFleet
+from tests.faults.support.noise import NOT_JUDGED, NoiseMonitor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["artefacts", "chance", "fleet", "ground", "loadpilot", "machine", "oracle"]
+__all__ = ["artefacts", "breakable_fleet", "fleet", "loadpilot", "noise_monitor", "oracle", "rng"]
 
 HERE = Path(__file__).parent
 KEPT = Path(os.environ.get("LOADPILOT_FAULTS_KEPT", "target/faults"))
@@ -29,21 +29,21 @@ FAILED = pytest.StashKey[bool]()
 
 
 @pytest.fixture
-def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+def breakable_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BreakableFleet]:
     """A fleet without members, on a nats-server that can be killed."""
-    with Ground(tmp_path, monkeypatch) as ground:
-        yield ground
+    with BreakableFleet(tmp_path, monkeypatch) as breakable_fleet:
+        yield breakable_fleet
 
 
 @pytest.fixture
-def machine() -> Iterator[Machine]:
+def noise_monitor() -> Iterator[NoiseMonitor]:
     """Says whether times can be judged."""
-    with Machine() as machine:
-        yield machine
+    with NoiseMonitor() as noise_monitor:
+        yield noise_monitor
 
 
 @pytest.fixture
-def chance(request: pytest.FixtureRequest) -> random.Random:
+def rng(request: pytest.FixtureRequest) -> random.Random:
     """Draws that a seed repeats; the seed is said when the case fails."""
     seed = int(os.environ.get(SEED) or random.SystemRandom().getrandbits(32))
     request.node.user_properties.append(("seed", seed))
@@ -91,7 +91,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     take long begin first: no worker is left with one at the end."""
     for item in items:
         is_case = HERE in item.path.parents  # the hook gets the items of all folders
-        if is_case and "machine" in getattr(item, "fixturenames", ()):
+        if is_case and "noise_monitor" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timed)
     items.sort(key=_timeout_secs, reverse=True)
 

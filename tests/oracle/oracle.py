@@ -54,7 +54,7 @@ BROKEN = frozenset({Outcome.INCOMPLETE, Outcome.MALFORMED})
 """Outcomes of what was not received as a whole, well-formed request."""
 
 
-class Of(StrEnum):
+class CountKind(StrEnum):
     """The count to wait for."""
 
     RECEIVED = "received"
@@ -244,7 +244,7 @@ class Oracle:
         """Begin and end of each freeze that was set and not lifted; `None` is not known yet."""
         return [(begin, end) for begin, end in self.command("freezes")["freezes"]]
 
-    def wait_count(self, count: int, timeout_s: float, of: Of = Of.RECEIVED) -> bool:
+    def wait_count(self, count: int, timeout_s: float, of: CountKind = CountKind.RECEIVED) -> bool:
         """Blocks until `count` requests are counted; `False` if `timeout_s` passed first."""
         line = f"wait-count {count} timeout_ms={timeout_s * 1000:.3f} of={of}"
         reached: bool = self.command(line, timeout_s)["reached"]

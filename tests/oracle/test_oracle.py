@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from oracle import Of, Oracle, OracleError, Outcome, built_binary, read_log
+from oracle import CountKind, Oracle, OracleError, Outcome, built_binary, read_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ def test_a_freeze_can_be_waited_for(tmp_path: Path) -> None:
         oracle.unfreeze()
         for thread in threads:
             thread.join()
-        assert oracle.wait_count(5, 20, Of.ENDED)
+        assert oracle.wait_count(5, 20, CountKind.ENDED)
         assert [request.status for request in oracle.requests()] == [200] * 5
         assert not oracle.wait_count(6, 0.001)
 

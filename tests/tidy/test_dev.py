@@ -29,7 +29,7 @@ exit "$FIRST_PASS"
 """Skips three tests in the first pass, and ends that as the test says."""
 
 
-class Bare:
+class BareCheckout:
     """A checkout of ./dev alone, and a PATH with nothing that the test did not put there."""
 
     def __init__(self, folder: Path) -> None:
@@ -68,8 +68,8 @@ class Bare:
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> Bare:
-    return Bare(tmp_path)
+def bare_checkout(tmp_path: Path) -> BareCheckout:
+    return BareCheckout(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -88,20 +88,20 @@ def bare(tmp_path: Path) -> Bare:
 )
 @pytest.mark.parametrize("command", ["demo", "test"])
 def test_all_that_is_missing_is_named_with_its_command(
-    bare: Bare, command: str, manager: str, commands: list[str]
+    bare_checkout: BareCheckout, command: str, manager: str, commands: list[str]
 ) -> None:
     """Broken if a newcomer had to find out one by one what to install, or ./dev wrote something
     before it knew that it can go on."""
-    bare.program(manager)
-    bare.program("cargo", "echo cargo 1.70.0")
-    done = bare.dev(command)
+    bare_checkout.program(manager)
+    bare_checkout.program("cargo", "echo cargo 1.70.0")
+    done = bare_checkout.dev(command)
     assert done.returncode == 2
     missing = ["Python 3.11 or newer", "a C compiler and linker (cc)", "Rust 1.89 or newer"]
     named = [line.strip() for line in done.stderr.splitlines()]
     assert [line.removeprefix("- ").partition(" (found")[0] for line in named[1::2]] == missing
     assert named[2::2][:2] == commands
     assert named[6].startswith("rustup update stable")
-    assert bare.written() == set()
+    assert bare_checkout.written() == set()
 
 
 @pytest.mark.parametrize("code", [0, 1])
@@ -109,17 +109,17 @@ def test_all_that_is_missing_is_named_with_its_command(
     ("flags", "selection"), [([], "(not (long or slow))"), (["--all"], "(not long)")]
 )
 def test_skipped_tests_are_in_the_last_line_with_what_brings_them(
-    bare: Bare, flags: list[str], selection: str, code: int
+    bare_checkout: BareCheckout, flags: list[str], selection: str, code: int
 ) -> None:
     """Broken if tests that this machine cannot run were left out in silence, or a failure of the
     first pass were forgotten after the second."""
     for name in ("uv", "cc", "python3"):
-        bare.program(name)
-    bare.program(
+        bare_checkout.program(name)
+    bare_checkout.program(
         "cargo", '[ "$1" != --version ] || echo cargo 1.95.0; [ "$1" != test ] || echo "$@"'
     )
-    bare.program("pytest", PYTEST)
-    done = bare.dev("test", *flags, FIRST_PASS=f"{code}")
+    bare_checkout.program("pytest", PYTEST)
+    done = bare_checkout.dev("test", *flags, FIRST_PASS=f"{code}")
     assert done.returncode == code, done.stderr
     tests, *passes, last = done.stdout.splitlines()
     assert tests == "test --workspace --lib --bins --tests"
@@ -141,12 +141,14 @@ def test_skipped_tests_are_in_the_last_line_with_what_brings_them(
         (("coverage", "--java"), "dev: coverage takes --rust or --python, not '--java'"),
     ],
 )
-def test_an_unknown_argument_builds_nothing(bare: Bare, words: tuple[str, ...], says: str) -> None:
+def test_an_unknown_argument_builds_nothing(
+    bare_checkout: BareCheckout, words: tuple[str, ...], says: str
+) -> None:
     """Broken if a typing error runs everything, or something else than was meant."""
     for name in ("uv", "cc", "python3", "pytest"):
-        bare.program(name)
-    bare.program("cargo", '[ "$1" = --version ] && echo cargo 1.95.0 || echo cargo "$@"')
-    done = bare.dev(*words)
+        bare_checkout.program(name)
+    bare_checkout.program("cargo", '[ "$1" = --version ] && echo cargo 1.95.0 || echo cargo "$@"')
+    done = bare_checkout.dev(*words)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == says
     assert "cargo" not in done.stdout
@@ -160,13 +162,13 @@ def test_an_unknown_argument_builds_nothing(bare: Bare, words: tuple[str, ...], 
         ("e2e", ["pytest", "not timed tests"]),
     ],
 )
-def test_the_parts_of_the_tests(bare: Bare, part: str, runs: list[str]) -> None:
+def test_the_parts_of_the_tests(bare_checkout: BareCheckout, part: str, runs: list[str]) -> None:
     """Broken if jobs of CI together leave tests out, or each runs all of them."""
     for name in ("uv", "cc", "python3"):
-        bare.program(name)
-    bare.program("cargo", '[ "$1" = --version ] && echo cargo 1.95.0 || echo cargo "$@"')
-    bare.program("pytest", 'echo pytest "$@"')
-    done = bare.dev("test", "--only", part)
+        bare_checkout.program(name)
+    bare_checkout.program("cargo", '[ "$1" = --version ] && echo cargo 1.95.0 || echo cargo "$@"')
+    bare_checkout.program("pytest", 'echo pytest "$@"')
+    done = bare_checkout.dev("test", "--only", part)
     assert done.returncode == 0, done.stderr
     tests = [line for line in done.stdout.splitlines() if not line.startswith("cargo build")]
     assert {line.partition(" -")[0] for line in tests} == {runs[0].partition(" -")[0]}

@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         yield server
 
 
-class Space:
+class Namespace:
     """A namespace that admits restricted pods only, and Helm in it."""
 
     def __init__(self, server: ApiServer, name: str) -> None:
@@ -91,25 +91,27 @@ class Space:
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_every_object_and_pod_is_admitted(name: str, server: ApiServer) -> None:
     """Broken if the server refuses an object, or a pod under the restricted standard."""
-    space = Space(server, name)
-    space.install(VALUE_SETS[name])
-    stored = set(space.names("apps/v1/deployments")) | set(space.names("apps/v1/statefulsets"))
+    namespace = Namespace(server, name)
+    namespace.install(VALUE_SETS[name])
+    stored = set(namespace.names("apps/v1/deployments")) | set(
+        namespace.names("apps/v1/statefulsets")
+    )
     workloads = ("Deployment", "StatefulSet")
     expected = {one["metadata"]["name"] for one in objects(name) if one["kind"] in workloads}
     assert stored == expected
     for called, pod in pods(objects(name)).items():
-        status, answer = space.admits(pod)
+        status, answer = namespace.admits(pod)
         assert status == 201, (called, answer.get("message"))
 
 
 def test_a_pod_with_more_rights_is_refused(server: ApiServer) -> None:
     """Broken if the test above passes whatever a pod may do."""
-    space = Space(server, "rights")
-    space.install({})
+    namespace = Namespace(server, "rights")
+    namespace.install({})
     agent = pods(objects("default"))[f"{RELEASE}-agent"]
     (container,) = agent["spec"]["containers"]
     root = {**container, "securityContext": {"allowPrivilegeEscalation": True}}
-    status, answer = space.admits({**agent, "spec": {**agent["spec"], "containers": [root]}})
+    status, answer = namespace.admits({**agent, "spec": {**agent["spec"], "containers": [root]}})
     assert status == 403
     assert "allowPrivilegeEscalation" in answer["message"]
 
@@ -119,17 +121,17 @@ def test_an_upgrade_keeps_the_keys_and_a_rollback_brings_everything_back(
 ) -> None:
     """Broken if an upgrade locks agents out or restarts what has not changed, if a field cannot be
     changed in place, or if something is left after a rollback or the removal."""
-    space = Space(server, "upgrades")
-    space.install({})
+    namespace = Namespace(server, "upgrades")
+    namespace.install({})
     workloads = ("apps/v1/deployments", "apps/v1/statefulsets")
-    first = [space.generations(path) for path in workloads]
-    space.install({})
-    assert [space.generations(path) for path in workloads] == first
+    first = [namespace.generations(path) for path in workloads]
+    namespace.install({})
+    assert [namespace.generations(path) for path in workloads] == first
     kinds = ("secrets", "services", "configmaps", "apps/v1/deployments", "apps/v1/statefulsets")
     paths = [kind if "/" in kind else f"/v1/{kind}" for kind in kinds]
-    before = {path: space.names(path) for path in paths}
-    keys = space.get(f"/v1/secrets/{RELEASE}-keys")["data"]
-    token = space.get(f"/v1/secrets/{RELEASE}-agent-keys")["data"]["nats-token"]
+    before = {path: namespace.names(path) for path in paths}
+    keys = namespace.get(f"/v1/secrets/{RELEASE}-keys")["data"]
+    token = namespace.get(f"/v1/secrets/{RELEASE}-agent-keys")["data"]["nats-token"]
     upgraded = {
         "agent": {"replicas": 5, "gracePeriodSeconds": 300, "python": True},
         "gateway": {"replicas": 2},
@@ -137,102 +139,102 @@ def test_an_upgrade_keeps_the_keys_and_a_rollback_brings_everything_back(
         "nats": {"extraConfig": "max_payload: 4MB"},
         "targets": {"public": True},
     }
-    space.install(upgraded)
-    assert space.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 5
-    assert f"{RELEASE}-grafana" not in space.names("apps/v1/statefulsets")
-    kept = space.get(f"/v1/secrets/{RELEASE}-keys")["data"]
+    namespace.install(upgraded)
+    assert namespace.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 5
+    assert f"{RELEASE}-grafana" not in namespace.names("apps/v1/statefulsets")
+    kept = namespace.get(f"/v1/secrets/{RELEASE}-keys")["data"]
     assert kept == keys
-    assert space.get(f"/v1/secrets/{RELEASE}-agent-keys")["data"]["nats-token"] == token
-    space.helm("rollback", RELEASE, "1")
-    assert space.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 3
-    restored = {path: space.names(path) for path in paths}
+    assert namespace.get(f"/v1/secrets/{RELEASE}-agent-keys")["data"]["nats-token"] == token
+    namespace.helm("rollback", RELEASE, "1")
+    assert namespace.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 3
+    restored = {path: namespace.names(path) for path in paths}
     releases = {name for name in restored["/v1/secrets"] if name.startswith("sh.helm.release")}
     restored["/v1/secrets"] -= releases
     before["/v1/secrets"] -= releases
     assert restored == before
-    assert space.get(f"/v1/secrets/{RELEASE}-keys")["data"] == keys
-    space.helm("uninstall", RELEASE)
-    assert space.names("apps/v1/deployments") == set()
-    assert space.names("/v1/secrets") == set()
+    assert namespace.get(f"/v1/secrets/{RELEASE}-keys")["data"] == keys
+    namespace.helm("uninstall", RELEASE)
+    assert namespace.names("apps/v1/deployments") == set()
+    assert namespace.names("/v1/secrets") == set()
 
 
 def test_keys_outlive_the_release_that_made_them_where_they_are_kept(server: ApiServer) -> None:
     """Broken if `keys.create: false` deletes the keys of a running fleet, or the command that its
     refusal names does not keep them."""
-    space = Space(server, "another hand")
-    space.install({})
-    made = {name for name in space.names("/v1/secrets") if name.endswith("-keys")}
+    namespace = Namespace(server, "another hand")
+    namespace.install({})
+    made = {name for name in namespace.names("/v1/secrets") if name.endswith("-keys")}
     by_another_hand = {"keys": {"create": False}}
     with pytest.raises(Refused) as refused:
-        space.install(by_another_hand)
-    command = rf"kubectl annotate secret -n {space.name} (.+) (\S+)=keep"
+        namespace.install(by_another_hand)
+    command = rf"kubectl annotate secret -n {namespace.name} (.+) (\S+)=keep"
     said = re.search(command, str(refused.value))
     assert said is not None, refused.value
     assert set(said[1].split()) == made
     for name in made:
-        secret = space.get(f"/v1/secrets/{name}")
+        secret = namespace.get(f"/v1/secrets/{name}")
         secret["metadata"]["annotations"][said[2]] = "keep"
-        path = f"/api/v1/namespaces/{space.name}/secrets/{name}"
+        path = f"/api/v1/namespaces/{namespace.name}/secrets/{name}"
         assert server.ask("PUT", path, secret)[0] == 200
-    space.install(by_another_hand)
-    space.install({"agent": {"replicas": 5}})
-    assert made <= space.names("/v1/secrets")
+    namespace.install(by_another_hand)
+    namespace.install({"agent": {"replicas": 5}})
+    assert made <= namespace.names("/v1/secrets")
 
 
 def test_a_later_command_adds_to_what_earlier_ones_set(server: ApiServer) -> None:
     """Broken if more agents close the targets of a fleet, or monitoring gets no volume later."""
-    space = Space(server, "later")
-    space.install({"targets": {"public": True}})
-    space.install({"agent": {"replicas": 5}})
+    namespace = Namespace(server, "later")
+    namespace.install({"targets": {"public": True}})
+    namespace.install({"agent": {"replicas": 5}})
     parts = ("prometheus", "grafana")
     lasting = {part: {"persistence": {"enabled": True}} for part in parts}
-    space.install({"monitoring": lasting})
-    assert space.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 5
-    policy = space.get(f"networking.k8s.io/v1/networkpolicies/{RELEASE}-agent")
+    namespace.install({"monitoring": lasting})
+    assert namespace.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 5
+    policy = namespace.get(f"networking.k8s.io/v1/networkpolicies/{RELEASE}-agent")
     assert "0.0.0.0/0" in repr(policy["spec"]["egress"])
     claims = {f"{RELEASE}-{part}" for part in parts}
-    assert space.names("/v1/persistentvolumeclaims") == claims
-    space.helm("uninstall", RELEASE)
-    assert space.names("/v1/persistentvolumeclaims") == claims
-    space.install({"monitoring": lasting})
+    assert namespace.names("/v1/persistentvolumeclaims") == claims
+    namespace.helm("uninstall", RELEASE)
+    assert namespace.names("/v1/persistentvolumeclaims") == claims
+    namespace.install({"monitoring": lasting})
 
 
 def test_the_volumes_of_nats_change_with_a_new_statefulset_only(server: ApiServer) -> None:
     """Broken if the guide's way to a larger log does not work, or is not needed any more."""
-    space = Space(server, "larger")
-    space.install({})
+    namespace = Namespace(server, "larger")
+    namespace.install({})
     larger = {"nats": {"persistence": {"size": "20Gi"}}}
     with pytest.raises(Refused) as refused:
-        space.install(larger)
+        namespace.install(larger)
     assert "updates to statefulset spec" in str(refused.value)
-    path = f"apps/v1/namespaces/{space.name}/statefulsets/{RELEASE}-nats"
+    path = f"apps/v1/namespaces/{namespace.name}/statefulsets/{RELEASE}-nats"
     # Without a garbage collector, a StatefulSet that leaves its pods would stay.
     status, _ = server.ask("DELETE", f"/apis/{path}?propagationPolicy=Background")
     assert status == 200
-    space.install(larger)
-    (claim,) = space.get(f"apps/v1/statefulsets/{RELEASE}-nats")["spec"]["volumeClaimTemplates"]
+    namespace.install(larger)
+    (claim,) = namespace.get(f"apps/v1/statefulsets/{RELEASE}-nats")["spec"]["volumeClaimTemplates"]
     assert claim["spec"]["resources"]["requests"] == {"storage": "20Gi"}
 
 
 def test_certificates_for_other_names_are_made_by_hand_only(server: ApiServer) -> None:
     """Broken if new names are ignored, so that clients outside distrust the server, or if an
     upgrade replaces keys that running parts hold."""
-    space = Space(server, "names")
-    space.install({})
+    namespace = Namespace(server, "names")
+    namespace.install({})
     outside = {"nats": {"service": {"type": "NodePort", "names": ["nats.example"]}}}
     with pytest.raises(Refused) as refused:
-        space.install(outside)
-    assert f"kubectl delete secret -n {space.name} {RELEASE}-keys" in str(refused.value)
+        namespace.install(outside)
+    assert f"kubectl delete secret -n {namespace.name} {RELEASE}-keys" in str(refused.value)
 
 
 def test_an_agents_number_is_left_to_its_autoscaler(server: ApiServer) -> None:
     """Broken if an upgrade during a run takes away the agents that a scaler has added."""
-    space = Space(server, "scaled")
-    space.install(VALUE_SETS["autoscaling"])
-    path = f"/apis/apps/v1/namespaces/{space.name}/deployments/{RELEASE}-agent/scale"
+    namespace = Namespace(server, "scaled")
+    namespace.install(VALUE_SETS["autoscaling"])
+    path = f"/apis/apps/v1/namespaces/{namespace.name}/deployments/{RELEASE}-agent/scale"
     _, scale = server.ask("GET", path)
     scale["spec"]["replicas"] = 17
     status, _ = server.ask("PUT", path, scale)
     assert status == 200
-    space.install({**VALUE_SETS["autoscaling"], "gateway": {"replicas": 2}})
-    assert space.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 17
+    namespace.install({**VALUE_SETS["autoscaling"], "gateway": {"replicas": 2}})
+    assert namespace.get(f"apps/v1/deployments/{RELEASE}-agent")["spec"]["replicas"] == 17

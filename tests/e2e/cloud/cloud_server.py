@@ -21,7 +21,7 @@ TLS = """tls {{ cert_file: "{cert}", key_file: "{key}", ca_file: "{authority}", 
 USER = "fleet"
 
 
-class Hosted(Fleet):
+class HostedFleet(Fleet):
     """A fleet on a server whose access is configured by the test; the token is not in use."""
 
     def __init__(

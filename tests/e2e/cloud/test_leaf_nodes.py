@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.cloud.cloud_server import Hosted, account, user
+from tests.e2e.cloud.cloud_server import HostedFleet, account, user
 from tests.e2e.support.command import SCENARIOS
 from tests.e2e.support.fleet import free_port
 
@@ -32,11 +32,11 @@ class Shop(VUser):
 
 def hub(
     tmp_path: Path, environ: pytest.MonkeyPatch, store: str = "max_file: 64G"
-) -> tuple[Hosted, int]:
+) -> tuple[HostedFleet, int]:
     """The server with the log, and the port at which it takes leaf nodes."""
     port = free_port()
     leaves = f'leafnodes {{ listen: "127.0.0.1:{port}" }}\n'
-    return Hosted(tmp_path, environ, leaves + account(user("made-up")), store=store), port
+    return HostedFleet(tmp_path, environ, leaves + account(user("made-up")), store=store), port
 
 
 CONNECTED = "Leafnode connection created"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.deploy.local_processes import PROGRAMS
-from tests.e2e.cloud.cloud_server import Hosted, account, user
+from tests.e2e.cloud.cloud_server import HostedFleet, account, user
 from tests.e2e.cloud.test_leaf_nodes import SHOP
 from tests.e2e.support.command import COMMAND, SCENARIOS, Running
 from tests.e2e.support.http_calls import Caller
@@ -25,14 +25,14 @@ PLANNED = 40
 
 def hosted(
     tmp_path: Path, environ: pytest.MonkeyPatch, limits: str = "", jetstream: str = "enabled"
-) -> Hosted:
+) -> HostedFleet:
     """A fleet whose account has these limits."""
-    fleet = Hosted(tmp_path, environ, account(user("made-up"), limits, jetstream))
+    fleet = HostedFleet(tmp_path, environ, account(user("made-up"), limits, jetstream))
     fleet.set(NATS_TOKEN="fleet:made-up")
     return fleet
 
 
-def refused(fleet: Hosted, *words: str) -> str:
+def refused(fleet: HostedFleet, *words: str) -> str:
     """Start a program that the account does not allow, and return what it says."""
     argv = [str(COMMAND), *words, "--nats-url", fleet.url]
     with Running(argv, fleet.folder, fleet.folder / "no") as started:
@@ -99,7 +99,7 @@ def test_a_server_without_room_for_the_log_says_what_to_raise(
 ) -> None:
     """Broken if a coordinator on a server whose storage is reserved repeats only its answer."""
     access = account(user("made-up"))
-    fleet = Hosted(tmp_path, monkeypatch, access, store="max_file: 1GiB")
+    fleet = HostedFleet(tmp_path, monkeypatch, access, store="max_file: 1GiB")
     fleet.set(NATS_TOKEN="fleet:made-up")
     with fleet:
         said = refused(fleet, "coordinator")
@@ -163,7 +163,7 @@ def test_a_server_with_small_messages_is_told_at_the_start(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken if a server below the default of NATS is found out by a plan that does not fit."""
-    fleet = Hosted(tmp_path, monkeypatch, "max_payload: 64KB\n" + account(user("made-up")))
+    fleet = HostedFleet(tmp_path, monkeypatch, "max_payload: 64KB\n" + account(user("made-up")))
     fleet.set(NATS_TOKEN="fleet:made-up")
     small = "NATS accepts messages of 64.0 KiB only"
     with fleet:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.deploy.local_processes import PROGRAMS
-from tests.e2e.cloud.cloud_server import Hosted, account, user
+from tests.e2e.cloud.cloud_server import HostedFleet, account, user
 from tests.e2e.support.certificates import identity
 from tests.e2e.support.command import SCENARIOS, Running
 from tests.e2e.support.http_calls import Caller
@@ -30,7 +30,7 @@ def test_every_program_presents_its_certificate(
     Coordinator and agent have it from the environment, the command from its flags and from
     loadpilot.toml, the gateway from its own variables."""
     own = identity(tmp_path / "tls", "IP:127.0.0.1")
-    fleet = Hosted(tmp_path, monkeypatch, account(user("made-up")), identity=own)
+    fleet = HostedFleet(tmp_path, monkeypatch, account(user("made-up")), identity=own)
     token = tmp_path / "token"
     token.write_text("fleet:made-up\n", encoding="utf-8")
     token.chmod(0o600)

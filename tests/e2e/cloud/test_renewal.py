@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.deploy.local_processes import PROGRAMS
-from tests.e2e.cloud.cloud_server import Hosted, account, user
+from tests.e2e.cloud.cloud_server import HostedFleet, account, user
 from tests.e2e.cloud.operator_keys import Operator
 from tests.e2e.support.command import SCENARIOS, Running
 from tests.e2e.support.http_calls import Caller
@@ -37,7 +37,7 @@ def replace(file: Path, text: str) -> None:
 
 
 @contextmanager
-def gateway(fleet: Hosted, tmp_path: Path, kind: str, file: Path) -> Iterator[Caller]:
+def gateway(fleet: HostedFleet, tmp_path: Path, kind: str, file: Path) -> Iterator[Caller]:
     """A gateway that logs in with the same file."""
     settings = {"NATS_URL": fleet.url, f"NATS_{kind}": file, "PORT": 0}
     for name, value in settings.items():
@@ -54,7 +54,7 @@ def test_a_user_is_rotated_mid_run(
     """Broken if a program keeps the token that it started with, or the run loses an arrival.
 
     The file changes first, then the server, which ends all connections of the old password."""
-    fleet = Hosted(tmp_path, monkeypatch, account(user("first")))
+    fleet = HostedFleet(tmp_path, monkeypatch, account(user("first")))
     token = tmp_path / "token"
     replace(token, "fleet:first\n")
     fleet.set(NATS_TOKEN_FILE=token)
@@ -86,7 +86,7 @@ def test_a_key_is_rotated_and_the_file_comes_late(
 ) -> None:
     """Broken if a refused login is not tried again with the file as it is then."""
     (first, known), (second, other) = (_native.new_nats_key() for _ in range(2))
-    fleet = Hosted(tmp_path, monkeypatch, account(f"{{ nkey: {known} }}"))
+    fleet = HostedFleet(tmp_path, monkeypatch, account(f"{{ nkey: {known} }}"))
     creds = tmp_path / "user.nk"
     replace(creds, f"{first}\n")
     fleet.set(NATS_CREDS=creds)
@@ -117,7 +117,7 @@ def test_a_jwt_expires_mid_run(
     The server itself ends each connection when its JWT expires. The run begins a few seconds after
     the JWT was made, and a busy machine may add ten."""
     operator = Operator.new()
-    fleet = Hosted(tmp_path, monkeypatch, operator.access())
+    fleet = HostedFleet(tmp_path, monkeypatch, operator.access())
     creds = tmp_path / "user.creds"
     fleet.set(NATS_CREDS=creds)
     planned = RPS * 15

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self
 
 import pytest
-from tests.e2e.cloud.cloud_server import Hosted, account, user
+from tests.e2e.cloud.cloud_server import HostedFleet, account, user
 from tests.e2e.support.certificates import identity
 from tests.oracle.oracle import built_binary
 
@@ -110,7 +110,7 @@ def test_no_server_that_is_named_without_tls_gets_the_login(
     token.write_text("fleet:made-up\n", encoding="utf-8")
     token.chmod(0o600)
     with ExitStack() as stack:
-        fleet = Hosted(tmp_path, monkeypatch, account(user("made-up")), identity=own)
+        fleet = HostedFleet(tmp_path, monkeypatch, account(user("made-up")), identity=own)
         stack.enter_context(fleet)
         attacker = stack.enter_context(Attacker(fleet.port))
         fleet.url = f"tls://127.0.0.1:{attacker.port}"

@@ -6,9 +6,9 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.command import SCENARIOS, Loadpilot, gone
+from tests.e2e.support.command import SCENARIOS, Loadpilot, assert_ended
 from tests.e2e.support.stops import LONG, RPS, STOP_US, assert_report_of_a_stop, interrupt
-from tests.oracle.oracle import Of, Outcome
+from tests.oracle.oracle import CountKind, Outcome
 
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
@@ -29,7 +29,7 @@ def test_one_interruption_stops_the_load_and_still_reports(
         assert oracle.wait_count(RPS, 30)
         at_us, below = interrupt(running, number)
         finished = running.end(20)
-    gone(below, 0.5)
+    assert_ended(below, 0.5)
     last_us = oracle.counts().last_us
     assert last_us is not None
     assert last_us - at_us < STOP_US
@@ -51,7 +51,7 @@ def test_a_second_interruption_does_not_wait_for_answers(
         running.signal(signal.SIGINT)
         running.until("aborting")
         finished = running.end(10)
-    gone(below, 0.5)
+    assert_ended(below, 0.5)
     counts = oracle.counts()
     assert counts.last_us is not None
     assert counts.last_us - at_us < STOP_US
@@ -61,7 +61,7 @@ def test_a_second_interruption_does_not_wait_for_answers(
     # One may be cut off while it still connects: attempted, and never received.
     assert calls["attempted"] - counts.received in {0, 1}
     assert calls["outcomes"]["cancelled"] == calls["attempted"]
-    assert oracle.wait_count(counts.received, 10, Of.ENDED), "connections were left open"
+    assert oracle.wait_count(counts.received, 10, CountKind.ENDED), "connections were left open"
     assert {request.outcome for request in oracle.requests()} == {Outcome.UNANSWERED}
 
 

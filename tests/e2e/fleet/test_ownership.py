@@ -25,7 +25,7 @@ HOME = ("--tenant", "fleet")
 FILE = "/.well-known/loadpilot"
 
 
-class Site(BaseHTTPRequestHandler):
+class PublishingTarget(BaseHTTPRequestHandler):
     """A target that publishes a file, and counts what else comes."""
 
     protocol_version = "HTTP/1.1"
@@ -61,12 +61,12 @@ class Site(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def site() -> Iterator[str]:
+def publishing_target() -> Iterator[str]:
     """A site, by its URL."""
-    Site.published.clear()
-    Site.received.clear()
-    Site.loaded.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+    PublishingTarget.published.clear()
+    PublishingTarget.received.clear()
+    PublishingTarget.loaded.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), PublishingTarget) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -115,14 +115,14 @@ def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
     def run(url: str, *flags: str) -> Finished:
         return fleet.run(loadpilot, WEIGHTED, url, *flags, "--tenant", "shop")
 
-    with site() as url:
+    with publishing_target() as url:
         ours, theirs = token("shop", url), token("search", url)
         assert ours == token("shop", "127.0.0.1") != theirs
 
         # Below the rate no target is asked.
         slow = run(url, "--rps", "10", "--duration", "1s")
         assert slow.judged == 0, slow.stderr
-        assert (Site.received[FILE], Site.received["load"]) == (0, 10)
+        assert (PublishingTarget.received[FILE], PublishingTarget.received["load"]) == (0, 10)
 
         for status, text, found in (
             (404, "", "it answers with status 404"),
@@ -130,9 +130,9 @@ def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
             (302, "", "it answers with status 302"),
             (200, ours + "x" * 70_000, "the file is longer than 64 KiB"),
         ):
-            Site.received.clear()
-            Site.published[FILE] = (status, text)
-            Site.published["/elsewhere"] = (200, ours)
+            PublishingTarget.received.clear()
+            PublishingTarget.published[FILE] = (status, text)
+            PublishingTarget.published["/elsewhere"] = (200, ours)
             refused = run(url, *SHORT)
             said = refused.stdout + refused.stderr
             for part in (
@@ -143,19 +143,22 @@ def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
             ):
                 assert part in said, said
             assert refused.code not in {0, 1}
-            assert (Site.received["load"], Site.received["/elsewhere"]) == (0, 0)
+            assert (PublishingTarget.received["load"], PublishingTarget.received["/elsewhere"]) == (
+                0,
+                0,
+            )
 
-        Site.received.clear()
-        Site.published[FILE] = (200, f"# LoadPilot\r\n{theirs}\r\n{ours}\r\n")
+        PublishingTarget.received.clear()
+        PublishingTarget.published[FILE] = (200, f"# LoadPilot\r\n{theirs}\r\n{ours}\r\n")
         assert_whole(run(url, *SHORT), PLANNED)
-        assert (Site.received[FILE], Site.received["load"]) == (1, PLANNED)
+        assert (PublishingTarget.received[FILE], PublishingTarget.received["load"]) == (1, PLANNED)
 
         # A closed loop could be as fast as the target.
-        Site.published[FILE] = (404, "")
-        Site.received.clear()
+        PublishingTarget.published[FILE] = (404, "")
+        PublishingTarget.received.clear()
         users = run(url, "--users", "1", "--duration", "1s")
         assert "1 users are more than unproven_users, 0" in users.stdout + users.stderr
-        assert Site.received["load"] == 0
+        assert PublishingTarget.received["load"] == 0
 
 
 @pytest.mark.slow
@@ -165,16 +168,16 @@ def test_all_targets_are_asked_at_once(
     """Broken if slow targets of one run, each of them proven, are asked in turn: then the agent is
     late, and the run is cancelled. 8 s."""
     shared(fleet, key)
-    monkeypatch.setattr(Site, "file_delay_s", 2.5)
+    monkeypatch.setattr(PublishingTarget, "file_delay_s", 2.5)
     token = ("admin", "ownership-token", "shop", "127.0.0.1", "--key-file", str(key))
     ours = loadpilot.call(*token).stdout.splitlines()[0]
     with ExitStack() as sites:
-        first, *others = [sites.enter_context(site()) for _ in range(8)]
-        Site.published[FILE] = (200, ours)
+        first, *others = [sites.enter_context(publishing_target()) for _ in range(8)]
+        PublishingTarget.published[FILE] = (200, ours)
         flags = [text for url in others for text in ("--target", url)]
         finished = fleet.run(loadpilot, WEIGHTED, first, *flags, *SHORT, "--tenant", "shop")
         assert_whole(finished, PLANNED)
-        assert (Site.received[FILE], Site.received["load"]) == (8, PLANNED)
+        assert (PublishingTarget.received[FILE], PublishingTarget.received["load"]) == (8, PLANNED)
 
 
 def test_a_rate_is_not_raised_without_a_proof(
@@ -182,11 +185,11 @@ def test_a_rate_is_not_raised_without_a_proof(
 ) -> None:
     """Broken if a tenant starts slowly and then raises the rate of an unproven run."""
     shared(fleet, key)
-    with site() as url:
+    with publishing_target() as url:
         slow = ("--rps", "10", "--duration", "60s", "--tenant", "shop")
         with fleet.start(loadpilot, WEIGHTED, url, *slow) as running:
             run = running.run_id()
-            assert Site.loaded.wait(30)
+            assert PublishingTarget.loaded.wait(30)
             at = ("--nats-url", fleet.url, "--tenant", "shop")
             steered = loadpilot.call("rate", run, "11/s", *at)
             assert steered.code == 2

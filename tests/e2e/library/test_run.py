@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.command import BUSY_MACHINE, gone
+from tests.e2e.support.command import BUSY_MACHINE, assert_ended
 from tests.e2e.support.fleet import free_port
 from tests.e2e.support.processes import descendants
 from tests.e2e.support.programs import SCENARIO, Program
@@ -208,7 +208,7 @@ if __name__ == "__main__":
     received = len(oracle.requests())
     assert received == int(started)
     assert received < PLANNED * 10
-    gone(below, 5)
+    assert_ended(below, 5)
 
 
 def test_a_run_ends_with_a_program_that_is_killed(folder: Path, oracle: Oracle) -> None:
@@ -224,5 +224,5 @@ if __name__ == "__main__":
         below = program.parts_below()
         assert len(below) >= 4
         program.kill()
-        gone(below, 15)
+        assert_ended(below, 15)
     assert oracle.counts().received < PLANNED * 30

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot
-from tests.e2e.support.short_run import punctual
+from tests.e2e.support.short_run import rerun_until_punctual
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def offered(folder: Path, agents: int, seed: str) -> dict[str, Content]:
     def run(loadpilot: Loadpilot, oracle: Oracle) -> Finished:
         return loadpilot.run(VARIED, oracle.url, "--agents", str(agents), "--seed", seed)
 
-    with punctual(folder, run) as (_, finished, oracle):
+    with rerun_until_punctual(folder, run) as (_, finished, oracle):
         assert finished.judged == 0, finished.stderr
         assert finished.report["run"]["seed"] == int(seed)
         requests = oracle.requests()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.e2e.support.command import SCENARIOS, Loadpilot
 from tests.e2e.support.python_tasks import HEAD, calls_of, routes, task_of
-from tests.oracle.oracle import Of
+from tests.oracle.oracle import CountKind
 
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
@@ -278,7 +278,7 @@ def test_what_is_said_of_python_is_true(loadpilot: Loadpilot, oracle: Oracle) ->
     """Broken if the banner calls a scenario in Python static."""
     finished = loadpilot.run(SHOP, oracle.url, "--duration", "1s")
     assert "Python: 6 users, each with one arrival at a time" in finished.stderr
-    assert oracle.wait_count(1, 1, of=Of.ENDED)
+    assert oracle.wait_count(1, 1, of=CountKind.ENDED)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from tests.e2e.support.command import COMMAND, Finished, Loadpilot
-from tests.e2e.support.short_run import punctual
+from tests.e2e.support.short_run import rerun_until_punctual
 from tests.oracle.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Loadpilot, 
         oracle.status(404, fraction=0.1)
         return loadpilot.run(SHOP, oracle.url, "--agents", "2", "--samples", "calls.csv")
 
-    with punctual(tmp_path_factory.mktemp("dump"), run) as shop:
+    with rerun_until_punctual(tmp_path_factory.mktemp("dump"), run) as shop:
         yield shop
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.support.command import VOID
-from tests.oracle.oracle import Of
+from tests.oracle.oracle import CountKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,7 +143,7 @@ def test_a_good_warm_up_does_not_excuse_what_is_measured(
     """What the warm-up left out must not count when it is convenient."""
     scene = SCENE.format(more="")
     with loadpilot.start(scene, oracle.url, "--duration", "6s", "--warm-up", "5s") as running:
-        assert oracle.wait_count(20, 30, Of.ENDED)
+        assert oracle.wait_count(20, 30, CountKind.ENDED)
         oracle.status(500)
         finished = running.end()
     report = finished.report

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.support.command import Loadpilot
-from tests.e2e.support.short_run import trusted
+from tests.e2e.support.short_run import rerun_until_trusted
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
@@ -95,10 +95,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
             return replace(finished, results=loadpilot.folder / results)
 
         flags = ("--save-baseline", "--report", "reports/today/report.html")
-        first = trusted(lambda: run("results/before.json", *flags))
+        first = rerun_until_trusted(lambda: run("results/before.json", *flags))
         of_first = received[-1] - received[-2]
         oracle.delay(300)
-        trusted(lambda: run("results/slower.json", "--duration", "1s"))
+        rerun_until_trusted(lambda: run("results/slower.json", "--duration", "1s"))
         oracle.clear()
         yield Project(loadpilot, oracle.url, first, of_first)
 

@@ -6,7 +6,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.command import Loadpilot, gone
+from tests.e2e.support.command import Loadpilot, assert_ended
 from tests.e2e.support.files import files_below, files_with
 from tests.e2e.support.processes import PROC, command_line, descendants
 from tests.oracle.oracle import Oracle, built_binary
@@ -72,7 +72,7 @@ def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) ->
             assert oracle.wait_count(25, 30)
             below = descendants(running.pid)
             running.kill()
-            gone(below, 5.0)
+            assert_ended(below, 5.0)
         assert files_with(bearer, files_below(loadpilot.log)), "the search finds nothing"
         finished = loadpilot.run(
             SCENE.format(bearer=later, own="own", plain="plain"), oracle.url, "--duration", "1s"

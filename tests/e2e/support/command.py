@@ -116,8 +116,8 @@ class Running:
         self._stderr = ""
         self._stdout = ""
         self._readers = [
-            threading.Thread(target=self._hear, args=(self._process.stderr,), daemon=True),
-            threading.Thread(target=self._take, args=(self._process.stdout,), daemon=True),
+            threading.Thread(target=self._read_stderr, args=(self._process.stderr,), daemon=True),
+            threading.Thread(target=self._read_stdout, args=(self._process.stdout,), daemon=True),
         ]
         for reader in self._readers:
             reader.start()
@@ -139,7 +139,7 @@ class Running:
         return self._process.pid
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """What it has written so far."""
         return self._stderr + self._stdout
 
@@ -184,14 +184,14 @@ class Running:
             reader.join(10.0)
         return Finished(code, self._stdout, self._stderr, self.results)
 
-    def _hear(self, lines: IO[bytes]) -> None:
+    def _read_stderr(self, lines: IO[bytes]) -> None:
         with lines:
             for line in map(bytes.decode, lines):
                 self._stderr += line
                 self._lines.put(line)
         self._lines.put(None)
 
-    def _take(self, text: IO[bytes]) -> None:
+    def _read_stdout(self, text: IO[bytes]) -> None:
         with text:
             self._stdout = text.read().decode()
 
@@ -239,7 +239,7 @@ class Loadpilot:
             return running.end()
 
 
-def gone(processes: list[Process], within_s: float) -> None:
+def assert_ended(processes: list[Process], within_s: float) -> None:
     """Holds when all of these have ended after so long."""
     alive = still_alive(processes, within_s)
     assert alive == [], f"still alive after {within_s} s"

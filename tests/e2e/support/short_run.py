@@ -65,7 +65,7 @@ def assert_whole(finished: Finished, received: int) -> dict[str, Any]:
     return report
 
 
-def trusted(run: Callable[[], Finished]) -> Finished:
+def rerun_until_trusted(run: Callable[[], Finished]) -> Finished:
     """Runs again while the machine alone made the certificate INVALID: for a run that many tests
     read. The last run is returned as it is, and one that fails for another reason at once."""
     for _ in range(RUNS_MAX - 1):
@@ -76,7 +76,7 @@ def trusted(run: Callable[[], Finished]) -> Finished:
 
 
 @contextmanager
-def punctual(
+def rerun_until_punctual(
     folder: Path, run: Callable[[Loadpilot, Oracle], Finished]
 ) -> Iterator[tuple[Loadpilot, Finished, Oracle]]:
     """A run with an oracle of its own, for a test that needs each arrival: runs again while some

@@ -9,7 +9,7 @@ import pytest
 from tests.faults.support.breakable_fleet import frozen
 from tests.faults.support.cluster import NODES, STREAMS, Cluster
 from tests.faults.support.loads import WEIGHTED, Load
-from tests.faults.support.network import Islands, own_islands, why_not
+from tests.faults.support.network import ServerNetworks, own_server_networks, why_not
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def test_a_leader_that_is_gone_is_replaced_without_loss(
 
 
 @pytest.fixture
-def islands() -> Iterator[Islands]:
+def server_networks() -> Iterator[ServerNetworks]:
     """Everything that a test starts after this is in a network of its own."""
-    with own_islands(NODES) as islands:
-        yield islands
+    with own_server_networks(NODES) as server_networks:
+        yield server_networks
 
 
 @pytest.mark.case(n=22)
@@ -73,7 +73,7 @@ def islands() -> Iterator[Islands]:
 @pytest.mark.skipif(why_not(("ip",)) is not None, reason=str(why_not(("ip",))))
 @pytest.mark.parametrize("stream", STREAMS)
 def test_a_leader_that_is_cut_off_from_the_others_decides_nothing(
-    islands: Islands,
+    server_networks: ServerNetworks,
     loadpilot: Loadpilot,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -84,7 +84,7 @@ def test_a_leader_that_is_cut_off_from_the_others_decides_nothing(
     *rest, alone = NODES
     with (
         Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle,
-        Cluster(tmp_path, monkeypatch, islands) as cluster,
+        Cluster(tmp_path, monkeypatch, server_networks) as cluster,
     ):
         # A command whose beats are missing for 10 s is taken for dead: this one stays connected.
         cluster.url = ",".join(cluster.urls[node] for node in rest)
@@ -96,7 +96,7 @@ def test_a_leader_that_is_cut_off_from_the_others_decides_nothing(
         with cluster.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
             assert oracle.wait_count(2 * LOAD.rps, 60)
             assert cluster.leader(stream) == alone
-            with islands.apart(alone):
+            with server_networks.isolated(alone):
                 time.sleep(12)
                 assert cluster.leader(stream, but=alone) != alone
             finished = running.end()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.e2e.support.command import Loadpilot
-    from tests.faults.support.breakable_fleet import Ground
+    from tests.faults.support.breakable_fleet import BreakableFleet
     from tests.oracle.oracle import Oracle
 
 LOAD = Load(100, 8)
@@ -37,11 +37,13 @@ def forged(delta: dict[str, Any], **fields: object) -> bytes:
     return enveloped({**delta, **fields})
 
 
-def write(ground: Ground, entries: Sequence[tuple[str, bytes]]) -> list[tuple[str, int]]:
+def write(
+    breakable_fleet: BreakableFleet, entries: Sequence[tuple[str, bytes]]
+) -> list[tuple[str, int]]:
     """Stores these, and says where each came to stand."""
 
     async def publish() -> list[tuple[str, int]]:
-        connection = await nats.connect(ground.url, token=ground.token)
+        connection = await nats.connect(breakable_fleet.url, token=breakable_fleet.token)
         try:
             jetstream = connection.jetstream()
             return [
@@ -53,10 +55,10 @@ def write(ground: Ground, entries: Sequence[tuple[str, bytes]]) -> list[tuple[st
     return asyncio.run(publish())
 
 
-def first_delta(ground: Ground, run: str) -> Message:
+def first_delta(breakable_fleet: BreakableFleet, run: str) -> Message:
     """A delta of a-1 that is stored already."""
     while True:
-        for one in ground.messages(run):
+        for one in breakable_fleet.messages(run):
             if one.kind == "delta" and one.subject.endswith("a-1") and one.event["calls"]:
                 return one  # type: ignore[no-any-return]
 
@@ -64,23 +66,23 @@ def first_delta(ground: Ground, run: str) -> Message:
 @pytest.mark.slow
 @pytest.mark.case(n=18)
 def test_poison_forgeries_and_repeats_change_nothing(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if any writer to the log could change a report, or stop a run with a bad byte."""
-    coordinator = ground.coordinator()
+    coordinator = breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
-        ground.agent(name)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+        breakable_fleet.agent(name)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
         run = running.run_id()
         assert oracle.wait_count(2 * LOAD.rps, 30)
-        seen = first_delta(ground, run)
+        seen = first_delta(breakable_fleet, run)
         delta = seen.event
         assert delta is not None
         about = f"lp.local.run.{run}"
         mine, ghost = f"{about}.delta.a-1", f"{about}.delta.ghost"
         row = delta["calls"][0]
         poison = write(
-            ground,
+            breakable_fleet,
             [
                 (mine, b""),
                 (mine, b"\x00\xff not json"),
@@ -102,7 +104,7 @@ def test_poison_forgeries_and_repeats_change_nothing(
             ],
         )
         repeats = [(mine, enveloped(delta)), (mine, enveloped(delta))]
-        write(ground, repeats)
+        write(breakable_fleet, repeats)
         finished = running.end()
     assert finished.report["run"]["ending"] == "completed"
     assert coordinator.said.count("panic") == 0
@@ -114,7 +116,7 @@ def test_poison_forgeries_and_repeats_change_nothing(
         one
         if (one.subject, one.seq) not in places
         else Message(one.stream, one.seq, one.subject, None)
-        for one in ground.messages(run)
+        for one in breakable_fleet.messages(run)
     ]
     evidence = Evidence(run, oracle.requests(), messages, finished.report)
     assert check(evidence, planned=LOAD.planned) == []
@@ -138,18 +140,18 @@ def histogram(count: int) -> str:
 @pytest.mark.slow
 @pytest.mark.case(n=18)
 def test_a_forged_delta_of_a_real_process_changes_no_figure(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a delta beyond the last words of its process could add calls that the target never
     saw, under a VALID certificate."""
-    ground.coordinator()
+    breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
-        ground.agent(name)
+        breakable_fleet.agent(name)
     forgeries, more = 40, 16_394
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
         run = running.run_id()
         assert oracle.wait_count(2 * LOAD.rps, 30)
-        delta = first_delta(ground, run).event
+        delta = first_delta(breakable_fleet, run).event
         assert delta is not None
         values = histogram(more)
         row = {**delta["calls"][0], "count": more, "response": values, "service": values}
@@ -157,7 +159,7 @@ def test_a_forged_delta_of_a_real_process_changes_no_figure(
         calls = [{**row, "tick": tick % 2} for tick in range(forgeries)]
         totals = {**delta["totals"], "calls": {"ok": forgeries * more}}
         lie = forged(delta, seq=900, arrivals=[], anatomy=[], calls=calls, totals=totals)
-        places = write(ground, [(f"lp.local.run.{run}.delta.a-1", lie)])
+        places = write(breakable_fleet, [(f"lp.local.run.{run}.delta.a-1", lie)])
         finished = running.end()
     report = finished.report
     assert [(one["subject"], one["seq"]) for one in report["gaps"]["quarantined"]] == places
@@ -171,16 +173,16 @@ def test_a_forged_delta_of_a_real_process_changes_no_figure(
 @pytest.mark.case(n=18)
 @pytest.mark.long
 def test_last_words_of_a_stranger_end_nothing(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if an agent without shards could report that others have finished."""
-    ground.coordinator()
+    breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
-        ground.agent(name)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+        breakable_fleet.agent(name)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
         run = running.run_id()
         assert oracle.wait_count(2 * LOAD.rps, 30)
-        seen = first_delta(ground, run)
+        seen = first_delta(breakable_fleet, run)
         assert seen.event is not None
         boot = seen.event["boot_id"]
         words = {"type": "ShardsFinished", "reason": "completed", "final_seq": 0, "totals": {}}
@@ -191,26 +193,31 @@ def test_last_words_of_a_stranger_end_nothing(
             ("a-2", {"boot_id": boot, "what": words}),
             ("a-2", {"boot_id": boot, "what": {"type": "AgentLeaving"}}),
         ]
-        write(ground, [(f"lp.local.run.{run}.evt.{who}", enveloped(fact)) for who, fact in facts])
+        write(
+            breakable_fleet,
+            [(f"lp.local.run.{run}.evt.{who}", enveloped(fact)) for who, fact in facts],
+        )
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max)
+    breakable_fleet.assert_adds_up(
+        finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max
+    )
 
 
 @pytest.mark.case(n=21)
 @pytest.mark.long
 def test_a_request_of_another_version_is_never_half_run(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if the fleet ran the known part of a plan of a newer version."""
-    coordinator = ground.coordinator()
-    ground.agent("a-1")
+    coordinator = breakable_fleet.coordinator()
+    breakable_fleet.agent("a-1")
     short = Load(50, 2, agents=1)
-    finished = ground.run(loadpilot, WEIGHTED, oracle.url, *short.fleet)
+    finished = breakable_fleet.run(loadpilot, WEIGHTED, oracle.url, *short.fleet)
     assert finished.judged == 0, finished.stderr
     coordinator.until("RunSealed")
     before = oracle.counts().received
-    (request,) = [one for one in ground.messages(finished.run) if one.kind == "req"]
+    (request,) = [one for one in breakable_fleet.messages(finished.run) if one.kind == "req"]
     assert request.event is not None
     newer = {**request.event, "plan": {**request.event["plan"], "schema": "loadpilot.plan/99"}}
     more = {**request.event, "kind_of_load": "unheard of"}
@@ -218,16 +225,16 @@ def test_a_request_of_another_version_is_never_half_run(
         ("01newer-envelope", enveloped(request.event, version=NEWER)),
         ("01newer-plan", enveloped(newer)),
     ]
-    write(ground, [(f"lp.local.run.{run}.req", data) for run, data in requests])
+    write(breakable_fleet, [(f"lp.local.run.{run}.req", data) for run, data in requests])
     # An unknown field comes from a newer command: it is read as an older version reads it.
-    write(ground, [("lp.local.run.01newer-field.req", enveloped({**more, "owner": None}))])
+    write(breakable_fleet, [("lp.local.run.01newer-field.req", enveloped({**more, "owner": None}))])
     coordinator.until("RunSealed", 60)
     received = oracle.requests()[before:]
     assert {(one.id or "").partition("/")[0] for one in received} == {"01newer-field"}
     assert len(received) == short.planned
     for run, _ in requests:
-        kinds = [one.kind for one in ground.messages(run)]
-        decisions = [one.event for one in ground.messages(run) if one.kind == "ctl"]
+        kinds = [one.kind for one in breakable_fleet.messages(run)]
+        decisions = [one.event for one in breakable_fleet.messages(run) if one.kind == "ctl"]
         assert kinds in (["req"], ["req", "ctl"])
         assert all(one is not None and one["type"] == "RunRefused" for one in decisions)
 
@@ -235,26 +242,26 @@ def test_a_request_of_another_version_is_never_half_run(
 @pytest.mark.slow
 @pytest.mark.case(n=21)
 def test_a_decision_of_a_newer_coordinator_stops_no_component(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a fleet that is being upgraded dropped its runs, or two versions wrote over each
     other."""
-    ground.coordinator()
+    breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
-        ground.agent(name)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+        breakable_fleet.agent(name)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
         run = running.run_id()
         assert oracle.wait_count(2 * LOAD.rps, 30)
         unheard = {"type": "PhaseOfTheMoonChanged", "to": "full"}
         write(
-            ground,
+            breakable_fleet,
             [
                 (f"lp.local.run.{run}.ctl", enveloped(unheard, version=NEWER)),
                 (f"lp.local.run.{run}.evt.a-1", enveloped({"boot_id": "b", "what": unheard})),
             ],
         )
         # Who asks late must get past it, too.
-        ground.coordinator()
+        breakable_fleet.coordinator()
         finished = running.end()
     report = finished.report
     assert report["run"]["ending"] == "completed", finished.stderr

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import random
 
     from tests.e2e.support.command import Loadpilot
-    from tests.faults.support.breakable_fleet import Ground
-    from tests.faults.support.noise import Machine
+    from tests.faults.support.breakable_fleet import BreakableFleet
+    from tests.faults.support.noise import NoiseMonitor
     from tests.oracle.oracle import Oracle
 
 LEDGER = "lp.local.run.ledger.delta.ledger"
@@ -30,51 +30,56 @@ LEDGER = "lp.local.run.ledger.delta.ledger"
 @pytest.mark.case(n=10)
 @pytest.mark.long
 def test_a_fleet_whose_log_is_killed_goes_on(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if anything that was acknowledged were only in memory, or agents waited for a log."""
     load = Load(100, 10)
-    ground.coordinator()
+    breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
-        ground.agent(name)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        breakable_fleet.agent(name)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         for seen in (2, 5):
             assert oracle.wait_count(seen * load.rps, 30)
-            ground.kill_server()
+            breakable_fleet.kill_server()
             # So long that every agent has a delta for which there is no log.
             assert oracle.wait_count(int((seen + 1.5) * load.rps), 30), "agents go on without one"
-            ground.start_server()
+            breakable_fleet.start_server()
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, load.planned, quiet=True, late_max=load.late_max)
+    breakable_fleet.assert_adds_up(
+        finished, oracle, load.planned, quiet=True, late_max=load.late_max
+    )
 
 
 @pytest.mark.case(n=12)
 @pytest.mark.long
 @pytest.mark.timeout(200)
 def test_a_log_that_stays_away_stops_the_load_and_not_the_run(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine
+    breakable_fleet: BreakableFleet,
+    loadpilot: Loadpilot,
+    oracle: Oracle,
+    noise_monitor: NoiseMonitor,
 ) -> None:
     """Broken if agents that cannot be stopped went on, or a run could not survive a log outage."""
     load = Load(60, 60)
-    ground.coordinator()
+    breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
-        ground.agent(name)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        breakable_fleet.agent(name)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(3 * load.rps, 30)
-        ground.kill_server()
+        breakable_fleet.kill_server()
         gone_us = now_us()
         time.sleep(25)
         back_us = now_us()
-        ground.start_server()
+        breakable_fleet.start_server()
         finished = running.end()
-    report = ground.assert_adds_up(finished, oracle, load.planned)
+    report = breakable_fleet.assert_adds_up(finished, oracle, load.planned)
     assert report["run"]["ending"] == "completed", finished.stderr
     requests = oracle.requests()
     assert [one for one in requests if gone_us + 8_500_000 < one.arrival_us < back_us] == []
     assert any(arrival_of(one) >= load.planned - load.rps for one in requests)
     after = [one for one in requests if one.arrival_us > back_us]
-    assert_no_burst(after, report["run"]["start_at"], load, machine)
+    assert_no_burst(after, report["run"]["start_at"], load, noise_monitor)
 
 
 @pytest.mark.case(n=23)
@@ -82,20 +87,20 @@ def test_a_log_that_stays_away_stops_the_load_and_not_the_run(
 @pytest.mark.timed  # no arrival may be late by half a second
 @pytest.mark.timeout(600)
 def test_fifty_deaths_of_the_log_lose_nothing_that_it_acknowledged(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, chance: random.Random
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, rng: random.Random
 ) -> None:
     """Broken if an acknowledgement went out before the disk had what it is for."""
     load = Load(50, 120)
-    ground.coordinator()
+    breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
-        ground.agent(name)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        breakable_fleet.agent(name)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(load.rps, 30)
-        attempted, acked = asyncio.run(die_and_write(ground, chance, deaths=50))
+        attempted, acked = asyncio.run(die_and_write(breakable_fleet, rng, deaths=50))
         finished = running.end()
     there = [
         one.event["n"]
-        for one in of_server(ground.url, ground.token)
+        for one in of_server(breakable_fleet.url, breakable_fleet.token)
         if one.subject == LEDGER and one.event is not None
     ]
     sets = Sets.of(attempted, acked, there)
@@ -103,11 +108,11 @@ def test_fifty_deaths_of_the_log_lose_nothing_that_it_acknowledged(
     assert len(acked) > 500
     assert sets.lost == sets.unexpected == sets.duplicated == frozenset()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
+    breakable_fleet.assert_adds_up(finished, oracle, load.planned, quiet=True)
 
 
 async def die_and_write(
-    ground: Ground, chance: random.Random, deaths: int
+    breakable_fleet: BreakableFleet, rng: random.Random, deaths: int
 ) -> tuple[set[int], set[int]]:
     """Writes a ledger as fast as the log takes it, while that dies again and again."""
     attempted: set[int] = set()
@@ -120,7 +125,10 @@ async def die_and_write(
         while not over.is_set():
             with suppress(Exception):
                 connection = await nats.connect(
-                    ground.url, token=ground.token, allow_reconnect=False, connect_timeout=1
+                    breakable_fleet.url,
+                    token=breakable_fleet.token,
+                    allow_reconnect=False,
+                    connect_timeout=1,
                 )
                 connections.append(connection)
                 jetstream = connection.jetstream(timeout=1)
@@ -139,9 +147,9 @@ async def die_and_write(
 
     writer = asyncio.create_task(write())
     for _ in range(deaths):
-        await asyncio.sleep(chance.uniform(0.3, 1.5))
-        await asyncio.to_thread(ground.kill_server)
-        await asyncio.to_thread(ground.start_server)
+        await asyncio.sleep(rng.uniform(0.3, 1.5))
+        await asyncio.to_thread(breakable_fleet.kill_server)
+        await asyncio.to_thread(breakable_fleet.start_server)
     over.set()
     await writer
     await close()

@@ -16,7 +16,7 @@ from tests.faults.support.older_builds import BUILD_S, Older, older
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Finished, Loadpilot
-    from tests.faults.support.breakable_fleet import Ground
+    from tests.faults.support.breakable_fleet import BreakableFleet
     from tests.oracle.oracle import Oracle
 
 pytestmark = [pytest.mark.long, pytest.mark.case(n=21), pytest.mark.timeout(BUILD_S)]
@@ -35,10 +35,14 @@ def before(request: pytest.FixtureRequest) -> Older:
     return older(request.param)
 
 
-def assert_done_or_refused(ground: Ground, finished: Finished, oracle: Oracle) -> None:
+def assert_done_or_refused(
+    breakable_fleet: BreakableFleet, finished: Finished, oracle: Oracle
+) -> None:
     """Holds when all was sent and counted, or nothing was sent and it says for whose sake."""
     if finished.judged == 0:
-        ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max)
+        breakable_fleet.assert_adds_up(
+            finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max
+        )
     else:
         assert finished.code == 4, finished.stderr
         assert "too few agents got ready in time (old not ready)" in finished.stderr
@@ -46,40 +50,44 @@ def assert_done_or_refused(ground: Ground, finished: Finished, oracle: Oracle) -
 
 
 def test_an_older_agent_beside_a_newer_one(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, before: Older
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, before: Older
 ) -> None:
     """Broken if an agent that does not understand its part does something else, or holds up the
     run without being named."""
-    ground.coordinator()
-    ground.agent("old", program=before.agent)
-    ground.agent("new")
-    finished = ground.run(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet)
-    assert_done_or_refused(ground, finished, oracle)
+    breakable_fleet.coordinator()
+    breakable_fleet.agent("old", program=before.agent)
+    breakable_fleet.agent("new")
+    finished = breakable_fleet.run(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet)
+    assert_done_or_refused(breakable_fleet, finished, oracle)
 
 
 def test_an_older_coordinator_with_newer_agents(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, before: Older
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, before: Older
 ) -> None:
     """Broken if agents cannot be upgraded first."""
-    ground.coordinator(program=before.coordinator)
-    ground.agent("old", program=before.agent)
-    ground.agent("new")
-    finished = ground.run(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet)
+    breakable_fleet.coordinator(program=before.coordinator)
+    breakable_fleet.agent("old", program=before.agent)
+    breakable_fleet.agent("new")
+    finished = breakable_fleet.run(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet)
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max)
+    breakable_fleet.assert_adds_up(
+        finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max
+    )
 
 
 def test_a_newer_coordinator_goes_on_with_a_run_of_an_older_one(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, before: Older
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, before: Older
 ) -> None:
     """Broken if coordinators cannot be upgraded while a run goes on."""
-    older_one = ground.coordinator(*SHORT_COORDINATOR, program=before.coordinator)
-    ground.agent("old", program=before.agent)
-    ground.agent("new")
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+    older_one = breakable_fleet.coordinator(*SHORT_COORDINATOR, program=before.coordinator)
+    breakable_fleet.agent("old", program=before.agent)
+    breakable_fleet.agent("new")
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
         assert oracle.wait_count(LOAD.rps, 30)
         older_one.kill()
-        ground.coordinator(*SHORT_COORDINATOR)
+        breakable_fleet.coordinator(*SHORT_COORDINATOR)
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max)
+    breakable_fleet.assert_adds_up(
+        finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max
+    )

@@ -13,8 +13,8 @@ from tests.faults.support.loads import SHARDS, WEIGHTED, Load, arrival_of, first
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Finished, Loadpilot
-    from tests.faults.support.breakable_fleet import Ground
-    from tests.faults.support.noise import Machine
+    from tests.faults.support.breakable_fleet import BreakableFleet
+    from tests.faults.support.noise import NoiseMonitor
     from tests.oracle.oracle import Oracle
 
 SOURCE = Path(__file__).parents[1] / "support/wrong_clock.c"
@@ -69,10 +69,10 @@ def clocks(tmp_path: Path) -> Clocks:
 
 
 def assert_started_together(
-    ground: Ground, finished: Finished, oracle: Oracle, machine: Machine
+    breakable_fleet: BreakableFleet, finished: Finished, oracle: Oracle, noise_monitor: NoiseMonitor
 ) -> None:
     """How late each agent was in its first second, where it was least late."""
-    owner = first_owner(ground.messages(finished.run))
+    owner = first_owner(breakable_fleet.messages(finished.run))
     start_us = finished.report["run"]["start_at"]
     least: dict[str, int] = {}
     for one in oracle.requests():
@@ -83,50 +83,58 @@ def assert_started_together(
     spread = max(least.values()) - min(least.values())
     print(f"started within {spread} µs: {least}")
     assert len(least) == len(set(owner.values()))
-    machine.judge(spread <= SPREAD_US, f"agents started {spread} µs apart: {least}")
+    noise_monitor.judge(spread <= SPREAD_US, f"agents started {spread} µs apart: {least}")
 
 
 @pytest.mark.case(n=15)
 @pytest.mark.long
 def test_agents_with_wrong_clocks_start_together(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine, clocks: Clocks
+    breakable_fleet: BreakableFleet,
+    loadpilot: Loadpilot,
+    oracle: Oracle,
+    noise_monitor: NoiseMonitor,
+    clocks: Clocks,
 ) -> None:
     """Broken if an agent took the wall clock of its own machine for that of the fleet."""
-    ground.coordinator()
-    ground.agent("right")
+    breakable_fleet.coordinator()
+    breakable_fleet.agent("right")
     for name, offset in (("early", -300), ("late", 300)):
         with clocks.wrong(name, offset):
-            ground.agent(name)
+            breakable_fleet.agent(name)
     load = Load(LOAD.rps, LOAD.secs, agents=3)
-    finished = ground.run(loadpilot, WEIGHTED, oracle.url, *load.fleet)
+    finished = breakable_fleet.run(loadpilot, WEIGHTED, oracle.url, *load.fleet)
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
-    assert_started_together(ground, finished, oracle, machine)
+    breakable_fleet.assert_adds_up(finished, oracle, load.planned, quiet=True)
+    assert_started_together(breakable_fleet, finished, oracle, noise_monitor)
 
 
 @pytest.mark.long
 @pytest.mark.case(n=15)
 def test_coordinators_with_wrong_clocks_tell_one_time(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine, clocks: Clocks
+    breakable_fleet: BreakableFleet,
+    loadpilot: Loadpilot,
+    oracle: Oracle,
+    noise_monitor: NoiseMonitor,
+    clocks: Clocks,
 ) -> None:
     """Broken if a coordinator sent its agents the time of its own machine: each agent takes the
     first answer, and the start is in the time of the coordinator that decided it."""
     first = []
     for name, offset in (("behind", -300), ("ahead", 300)):
         with clocks.wrong(name, offset):
-            first.append(ground.coordinator())
+            first.append(breakable_fleet.coordinator())
     names = ("a-1", "a-2", "a-3", "a-4")
     for name in names:
-        ground.agent(name)
+        breakable_fleet.agent(name)
     load = Load(LOAD.rps, LOAD.secs, agents=len(names))
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(3 * LOAD.rps, 30)
         # Whichever of them decided so far, the other one goes on.
         first[0].kill()
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
-    assert_started_together(ground, finished, oracle, machine)
+    breakable_fleet.assert_adds_up(finished, oracle, load.planned, quiet=True)
+    assert_started_together(breakable_fleet, finished, oracle, noise_monitor)
 
 
 @pytest.mark.case(n=15)
@@ -141,10 +149,10 @@ def test_coordinators_with_wrong_clocks_tell_one_time(
     ],
 )
 def test_a_clock_that_is_set_in_a_run_moves_nothing(
-    ground: Ground,
+    breakable_fleet: BreakableFleet,
     loadpilot: Loadpilot,
     oracle: Oracle,
-    machine: Machine,
+    noise_monitor: NoiseMonitor,
     clocks: Clocks,
     whose: str,
     offset: int,
@@ -154,17 +162,17 @@ def test_a_clock_that_is_set_in_a_run_moves_nothing(
     clock = clocks.wrong(whose, 0)
     if whose == "coordinator":
         with clock:
-            ground.coordinator()
-        ground.agent("a-1")
+            breakable_fleet.coordinator()
+        breakable_fleet.agent("a-1")
     else:
-        ground.coordinator()
+        breakable_fleet.coordinator()
         with clock:
-            ground.agent("a-1")
-    ground.agent("a-2")
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+            breakable_fleet.agent("a-1")
+    breakable_fleet.agent("a-2")
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
         assert oracle.wait_count(3 * LOAD.rps, 30)
         clock.set(offset)
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
-    assert_started_together(ground, finished, oracle, machine)
+    breakable_fleet.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+    assert_started_together(breakable_fleet, finished, oracle, noise_monitor)

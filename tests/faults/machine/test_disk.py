@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import nats
 import pytest
-from tests.e2e.support.command import Loadpilot, gone
+from tests.e2e.support.command import Loadpilot, assert_ended
 from tests.e2e.support.processes import Part, descendants
-from tests.faults.support.breakable_fleet import Ground
+from tests.faults.support.breakable_fleet import BreakableFleet
 from tests.faults.support.checker import Evidence, check
 from tests.faults.support.loads import WEIGHTED, Load
 from tests.faults.support.stacks import messages_of
@@ -102,17 +102,17 @@ def test_a_full_disk_of_a_fleet_stops_the_load_and_costs_nothing_that_was_counte
     """Broken if a command waited in silence for a run of which nothing can be stored, if its load
     went on, or if what agents counted were gone when the disk has room again."""
     with own_disk(tmp_path / "disk", FLEET_DISK_MIB) as disk:
-        ground = Ground(tmp_path, monkeypatch)
-        store = f'"{ground.folder / "store"}"'
-        config = ground.folder / "nats.conf"
+        breakable_fleet = BreakableFleet(tmp_path, monkeypatch)
+        store = f'"{breakable_fleet.folder / "store"}"'
+        config = breakable_fleet.folder / "nats.conf"
         text = config.read_text(encoding="utf-8")
         assert store in text
         config.write_text(text.replace(store, f'"{disk}"'), encoding="utf-8")
-        with ground:
-            ground.coordinator()
+        with breakable_fleet:
+            breakable_fleet.coordinator()
             for name in ("a-1", "a-2"):
-                ground.agent(name)
-            with ground.start(loadpilot, WEIGHTED, oracle.url, *LONG.fleet) as running:
+                breakable_fleet.agent(name)
+            with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *LONG.fleet) as running:
                 assert oracle.wait_count(3 * LONG.rps, 30)
                 with shrunk(disk):
                     running.until("log unavailable: ", 60)
@@ -122,13 +122,15 @@ def test_a_full_disk_of_a_fleet_stops_the_load_and_costs_nothing_that_was_counte
                     sent = oracle.counts().received
                     assert not oracle.wait_count(sent + LONG.rps // 10, 2), "the load goes on"
             # A nats-server stores nothing more in a stream that it could not write to.
-            ground.kill_server()
-            ground.start_server()
-            seen = loadpilot.call("watch", refused.run, "--nats-url", ground.url)
+            breakable_fleet.kill_server()
+            breakable_fleet.start_server()
+            seen = loadpilot.call("watch", refused.run, "--nats-url", breakable_fleet.url)
             assert seen.code == 3, seen.stderr
-            shown = loadpilot.call("report", refused.run, "--json", "--nats-url", ground.url)
+            shown = loadpilot.call(
+                "report", refused.run, "--json", "--nats-url", breakable_fleet.url
+            )
             report = json.loads(shown.stdout)
-            messages = ground.messages(refused.run)
+            messages = breakable_fleet.messages(refused.run)
             evidence = Evidence(refused.run, oracle.requests(), messages, report)
             found = check(evidence, planned=LONG.planned)
             assert found == [], "\n".join(found)
@@ -175,7 +177,7 @@ def assert_refused_in_words(running: Running, why: str) -> Finished:
     assert why in finished.stderr
     assert "loadpilot report" in finished.stderr
     assert finished.code == 3, finished.stderr
-    gone(below, 5)
+    assert_ended(below, 5)
     return finished
 
 
@@ -210,16 +212,16 @@ def failing_sync(pid: int) -> Iterator[None]:
 @pytest.mark.case(n=17)
 @pytest.mark.parametrize("stream", ["LP_DATA", pytest.param("LP_CTL", marks=pytest.mark.long)])
 def test_a_stream_at_its_limit_ends_the_run_in_words(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, stream: str
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, stream: str
 ) -> None:
     """Broken if a load went on of which nothing could be reported, or ended without a reason."""
     load = Load(100, 40)
-    ground.coordinator()
+    breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
-        ground.agent(name)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        breakable_fleet.agent(name)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(2 * load.rps, 30)
-        asyncio.run(limit(ground, stream))
+        asyncio.run(limit(breakable_fleet, stream))
         if stream == "LP_CTL":
             running.signal(signal.SIGINT)
         finished = running.end(60)
@@ -229,12 +231,12 @@ def test_a_stream_at_its_limit_ends_the_run_in_words(
     if stream == "LP_DATA":
         assert finished.report["run"]["ending"] == "log_full"
         # Calls that were sent without a log are in no delta: they count as lost.
-        ground.assert_adds_up(finished, oracle, load.planned, hidden=0)
+        breakable_fleet.assert_adds_up(finished, oracle, load.planned, hidden=0)
 
 
-async def limit(ground: Ground, stream: str) -> None:
+async def limit(breakable_fleet: BreakableFleet, stream: str) -> None:
     """Allows a stream what it holds already, and a little more."""
-    connection = await nats.connect(ground.url, token=ground.token)
+    connection = await nats.connect(breakable_fleet.url, token=breakable_fleet.token)
     try:
         jetstream = connection.jetstream()
         info = await jetstream.stream_info(stream)

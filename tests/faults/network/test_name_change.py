@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.e2e.support.dropped_arrivals import all_but_late
-from tests.faults.support.held_addresses import ALLOWED, METADATA, OTHER, Held, held_addresses
+from tests.faults.support.closed_network import (
+    ALLOWED,
+    METADATA,
+    OTHER,
+    ClosedNetwork,
+    enter_closed_network,
+)
 from tests.faults.support.network import why_not
 
 if TYPE_CHECKING:
@@ -80,17 +86,19 @@ def moving() -> Moving:
 
 
 @pytest.fixture
-def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moving: Moving) -> Iterator[Held]:
+def network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moving: Moving
+) -> Iterator[ClosedNetwork]:
     """The network; its agents allow the private one and no other address."""
-    with held_addresses(tmp_path, monkeypatch, moving.answer) as held:
+    with enter_closed_network(tmp_path, monkeypatch, moving.answer) as network:
         monkeypatch.setenv("AGENT_ALLOW_TARGET", FAR)
-        yield held
+        yield network
 
 
-def run(held: Held, target: str, *flags: str, path: str = "/look") -> Finished:
+def run(network: ClosedNetwork, target: str, *flags: str, path: str = "/look") -> Finished:
     """A run of two seconds, whose connections resolve the name ten times a second."""
-    held.listener.forget()
-    return held.fleet.run(held.loadpilot, SCENE.replace("PATH", path), target, *FLAGS, *flags)
+    network.listener.forget()
+    return network.fleet.run(network.loadpilot, SCENE.replace("PATH", path), target, *FLAGS, *flags)
 
 
 def counts(finished: Finished) -> dict[str, Any]:
@@ -104,63 +112,65 @@ def counts(finished: Finished) -> dict[str, Any]:
     return outcomes
 
 
-def test_a_name_that_moves_between_check_and_connect(held: Held, moving: Moving) -> None:
+def test_a_name_that_moves_between_check_and_connect(
+    network: ClosedNetwork, moving: Moving
+) -> None:
     """Broken if the agent connects to what a name leads to after its check. 6 s."""
-    held.fleet.coordinator()
-    held.fleet.agent("a-1")
+    network.fleet.coordinator()
+    network.fleet.agent("a-1")
     moving.move(1, METADATA)
-    finished = run(held, MOVING)
+    finished = run(network, MOVING)
     assert finished.code != 0
     outcomes = counts(finished)
     assert outcomes.keys() == {"connect"}
-    assert held.listener.connections == {}
+    assert network.listener.connections == {}
     assert f"connect: not allowed {outcomes['connect']}" in finished.stdout
-    assert max(held.names.queries.values()) > 2
+    assert max(network.names.queries.values()) > 2
 
 
 @pytest.mark.slow
-def test_a_name_that_moves_in_a_run(held: Held, moving: Moving) -> None:
+def test_a_name_that_moves_in_a_run(network: ClosedNetwork, moving: Moving) -> None:
     """Broken if later connections are not judged, or the calls that made them are not counted.
 
     The control moves to an allowed address. Costs 10 s.
     """
-    held.fleet.coordinator()
-    held.fleet.agent("a-1")
+    network.fleet.coordinator()
+    network.fleet.agent("a-1")
     moving.move(6, METADATA)
-    outcomes = counts(run(held, MOVING))
-    assert held.listener.received(ALLOWED) == outcomes["ok"] > 0
+    outcomes = counts(run(network, MOVING))
+    assert network.listener.received(ALLOWED) == outcomes["ok"] > 0
     assert outcomes["connect"] > 0
-    assert held.listener.connections.keys() == {ALLOWED}
+    assert network.listener.connections.keys() == {ALLOWED}
     moving.move(6, OTHER)
-    assert counts(run(held, MOVING)).keys() == {"ok"}
-    assert held.listener.received(ALLOWED) > 0
-    assert held.listener.received(OTHER) > 0
+    assert counts(run(network, MOVING)).keys() == {"ok"}
+    assert network.listener.received(ALLOWED) > 0
+    assert network.listener.received(OTHER) > 0
 
 
 @pytest.mark.slow
-def test_a_redirect_to_a_name_that_moves(held: Held, moving: Moving) -> None:
+def test_a_redirect_to_a_name_that_moves(network: ClosedNetwork, moving: Moving) -> None:
     """Broken if a target leads agents to a closed address by a redirect to a named origin.
 
     The control moves to an allowed address. Costs 10 s.
     """
-    held.fleet.coordinator()
-    held.fleet.agent("a-1")
-    held.listener.location = f"{MOVING}/landed"
+    network.fleet.coordinator()
+    network.fleet.agent("a-1")
+    network.listener.location = f"{MOVING}/landed"
     moving.move(1, METADATA)
     flags = ("--redirect-to", MOVING)
-    outcomes = counts(run(held, "http://allowed.test", *flags, path="/away"))
+    outcomes = counts(run(network, "http://allowed.test", *flags, path="/away"))
     assert outcomes.keys() == {"connect"}
-    assert held.listener.requests == {(ALLOWED, "allowed.test"): outcomes["connect"]}
-    assert held.listener.connections.keys() == {ALLOWED}
+    assert network.listener.requests == {(ALLOWED, "allowed.test"): outcomes["connect"]}
+    assert network.listener.connections.keys() == {ALLOWED}
     moving.move(1, OTHER)
-    outcomes = counts(run(held, "http://allowed.test", *flags, path="/away"))
+    outcomes = counts(run(network, "http://allowed.test", *flags, path="/away"))
     assert outcomes.keys() == {"ok"}
-    assert held.listener.received(OTHER) == outcomes["ok"]
+    assert network.listener.received(OTHER) == outcomes["ok"]
 
 
 @pytest.mark.slow
 def test_the_targets_of_a_tenant_are_addresses_after_a_change(
-    held: Held, moving: Moving, tmp_path: Path
+    network: ClosedNetwork, moving: Moving, tmp_path: Path
 ) -> None:
     """Broken if the list of a tenant is judged when the run is requested only, or if a listed name
     opens what its agents do not allow.
@@ -169,21 +179,21 @@ def test_the_targets_of_a_tenant_are_addresses_after_a_change(
     """
     tenants = tmp_path / "tenants.toml"
     tenants.write_text(TENANTS, encoding="utf-8")
-    held.fleet.coordinator("--tenant", "fleet", "--tenants", str(tenants))
-    held.fleet.agent("a-1", "--tenant", "fleet")
+    network.fleet.coordinator("--tenant", "fleet", "--tenants", str(tenants))
+    network.fleet.agent("a-1", "--tenant", "fleet")
 
     moving.move(6, OTHER)
-    outcomes = counts(run(held, MOVING, "--tenant", "shop"))
-    assert held.listener.received(ALLOWED) == outcomes["ok"] > 0
+    outcomes = counts(run(network, MOVING, "--tenant", "shop"))
+    assert network.listener.received(ALLOWED) == outcomes["ok"] > 0
     assert outcomes["connect"] > 0
-    assert held.listener.connections.keys() == {ALLOWED}
+    assert network.listener.connections.keys() == {ALLOWED}
 
     # Without a list the same change is followed.
     moving.move(6, OTHER)
-    assert counts(run(held, MOVING, "--tenant", "search")).keys() == {"ok"}
-    assert held.listener.received(OTHER) > 0
+    assert counts(run(network, MOVING, "--tenant", "search")).keys() == {"ok"}
+    assert network.listener.received(OTHER) > 0
 
     moving.move(6, METADATA)
-    outcomes = counts(run(held, MOVING, "--tenant", "names"))
+    outcomes = counts(run(network, MOVING, "--tenant", "names"))
     assert outcomes["connect"] > 0
-    assert held.listener.connections.keys() == {ALLOWED}
+    assert network.listener.connections.keys() == {ALLOWED}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.faults.support.loads import WEIGHTED, Load, arrival_of
-from tests.faults.support.network import Network, Wired, own_network, why_not
+from tests.faults.support.network import Network, RemoteLogFleet, own_network, why_not
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
@@ -50,17 +50,21 @@ def target(network: Network, tmp_path: Path) -> Iterator[Oracle]:
 
 
 @pytest.fixture
-def wired(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wired]:
+def fleet(
+    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RemoteLogFleet]:
     """A fleet with a coordinator, an agent at a good cable and one at a bad one."""
-    with Wired(tmp_path, monkeypatch, network) as wired:
-        wired.coordinator()
-        wired.agent("good")
-        yield wired
+    with RemoteLogFleet(tmp_path, monkeypatch, network) as fleet:
+        fleet.coordinator()
+        fleet.agent("good")
+        yield fleet
 
 
 @contextmanager
-def under_way(wired: Wired, loadpilot: Loadpilot, target: Oracle, load: Load) -> Iterator[Running]:
-    with wired.start(loadpilot, WEIGHTED, target.url, *load.fleet) as running:
+def under_way(
+    fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle, load: Load
+) -> Iterator[Running]:
+    with fleet.start(loadpilot, WEIGHTED, target.url, *load.fleet) as running:
         assert target.wait_count(2 * load.rps, 30)
         yield running
 
@@ -69,19 +73,19 @@ def under_way(wired: Wired, loadpilot: Loadpilot, target: Oracle, load: Load) ->
 @pytest.mark.case(n=13)
 @pytest.mark.parametrize("hook", ["output", pytest.param("input", marks=pytest.mark.long)])
 def test_five_seconds_of_silence_in_one_direction_cost_nothing(
-    network: Network, wired: Wired, loadpilot: Loadpilot, target: Oracle, hook: str
+    network: Network, fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle, hook: str
 ) -> None:
     """Broken if a short loss stopped an agent, or lost or doubled a delta."""
     load = Load(100, 14)
-    wired.agent("bad", url=wired.far_url)
-    with under_way(wired, loadpilot, target, load) as running:
+    fleet.agent("bad", url=fleet.far_url)
+    with under_way(fleet, loadpilot, target, load) as running:
         before = time.monotonic()
         with network.drops(hook):
             # nft takes longer to add the rule than to remove it: both are part of the five seconds.
             time.sleep(5 - (time.monotonic() - before))
         finished = running.end()
     assert finished.report["run"]["ending"] == "completed", finished.stderr
-    wired.assert_adds_up(finished, target, load.planned, quiet=True, late_max=load.late_max)
+    fleet.assert_adds_up(finished, target, load.planned, quiet=True, late_max=load.late_max)
 
 
 @pytest.mark.case(n=13)
@@ -89,25 +93,25 @@ def test_five_seconds_of_silence_in_one_direction_cost_nothing(
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("how", ["unplugged", "half-open"])
 def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
-    network: Network, wired: Wired, loadpilot: Loadpilot, target: Oracle, how: str
+    network: Network, fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle, how: str
 ) -> None:
     """Broken if an agent that cannot be stopped went on, sent arrivals of shards that had moved to
     others, or stayed away when it could be reached again."""
     load = Load(60, 45)
-    bad = wired.agent("bad", url=wired.far_url)
-    with under_way(wired, loadpilot, target, load) as running:
+    bad = fleet.agent("bad", url=fleet.far_url)
+    with under_way(fleet, loadpilot, target, load) as running:
         if how == "unplugged":
             with network.unplugged():
                 time.sleep(10)
         else:
             # Neither side sees the connection close: each takes the other for alive.
             with network.drops("output", "input"):
-                wired.kill_server()
-                wired.start_server()
+                fleet.kill_server()
+                fleet.start_server()
                 time.sleep(10)
         bad.until("begins anew")
         finished = running.end()
-    report = wired.assert_adds_up(finished, target, load.planned)
+    report = fleet.assert_adds_up(finished, target, load.planned)
     assert report["run"]["ending"] == "completed", finished.stderr
     requests = target.requests()
     assert any(arrival_of(one) >= load.planned - load.rps for one in requests)
@@ -117,14 +121,14 @@ def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
 @pytest.mark.long
 @pytest.mark.timeout(240)
 def test_a_cable_that_carries_less_than_is_measured_costs_bounded_memory(
-    network: Network, wired: Wired, loadpilot: Loadpilot, target: Oracle
+    network: Network, fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle
 ) -> None:
     """Broken if what cannot be published yet ate the machine, or held the load up."""
-    bad = wired.agent("bad", url=wired.far_url)
+    bad = fleet.agent("bad", url=fleet.far_url)
     scene = WIDE + "".join(TASK.format(n=n) for n in range(30))
     samples = ("--samples", "samples.csv")
     flags = ("--external-agents", "2", *samples)
-    with wired.start(loadpilot, scene, target.url, *flags) as running:
+    with fleet.start(loadpilot, scene, target.url, *flags) as running:
         assert target.wait_count(400, 30)
         before = resident(bad.pid)
         network.slow("256kbit")
@@ -134,7 +138,7 @@ def test_a_cable_that_carries_less_than_is_measured_costs_bounded_memory(
     print(f"grown by {grown / MIB:.1f} MiB")
     assert grown < 72 * MIB
     assert finished.report["run"]["ending"] == "completed"
-    wired.assert_adds_up(finished, target, 200 * 40)
+    fleet.assert_adds_up(finished, target, 200 * 40)
 
 
 def resident(pid: int) -> int:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.support.dropped_arrivals import all_but_late
+from tests.faults.support.closed_network import ALLOWED, OTHER, ClosedNetwork, enter_closed_network
 from tests.faults.support.elastic import AGENT, COORDINATOR
-from tests.faults.support.held_addresses import ALLOWED, OTHER, Held, held_addresses
 from tests.faults.support.network import why_not
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ class Two(VUser):
 
 
 @pytest.fixture
-def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClosedNetwork]:
     """The network, a coordinator with a limit without a proof, and an agent."""
 
     def addresses(name: str, _: int) -> list[str] | None:
         return [ALLOWED, OTHER] if name == HOST else None
 
-    with held_addresses(tmp_path, monkeypatch, addresses) as held:
+    with enter_closed_network(tmp_path, monkeypatch, addresses) as network:
         monkeypatch.setenv("AGENT_ALLOW_TARGET", "10.0.0.0/8")
         key, tenants = tmp_path / "ownership.key", tmp_path / "tenants.toml"
         key.write_text("k" * 40, encoding="utf-8")
@@ -49,37 +49,37 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
             "[tenants.shop]\nunproven_rate = 10\n[fleet]\nownership_key_file = 'ownership.key'\n",
             encoding="utf-8",
         )
-        held.fleet.coordinator(*HOME, "--tenants", str(tenants), *COORDINATOR)
-        held.fleet.agent("a-1", *HOME, *AGENT)
-        yield held
+        network.fleet.coordinator(*HOME, "--tenants", str(tenants), *COORDINATOR)
+        network.fleet.agent("a-1", *HOME, *AGENT)
+        yield network
 
 
-def token(held: Held, folder: Path) -> str:
+def token(network: ClosedNetwork, folder: Path) -> str:
     """The line by which the host shows that the tenant may load it."""
     key = str(folder / "ownership.key")
-    made = held.loadpilot.call("admin", "ownership-token", "shop", HOST, "--key-file", key)
+    made = network.loadpilot.call("admin", "ownership-token", "shop", HOST, "--key-file", key)
     assert made.code == 0, made.stderr
     return made.stdout.splitlines()[0]
 
 
 @pytest.mark.slow
-def test_only_addresses_with_the_token_are_loaded(held: Held, tmp_path: Path) -> None:
+def test_only_addresses_with_the_token_are_loaded(network: ClosedNetwork, tmp_path: Path) -> None:
     """Broken if one server with the token opens the other ones that its name leads to, or if an
     agent that joins a run loads what another one found.
 
     Costs 20 s.
     """
-    listener, line = held.listener, token(held, tmp_path)
+    listener, line = network.listener, token(network, tmp_path)
     agents = ("--external-agents", "2", "--min-agents", "1", "--wait-agents", "1s")
     flags = ("--tenant", "shop", "--duration", f"{SECS}s", *agents)
     listener.published[OTHER] = line
-    with held.fleet.start(held.loadpilot, SCENE, f"http://{HOST}", *flags) as running:
+    with network.fleet.start(network.loadpilot, SCENE, f"http://{HOST}", *flags) as running:
         assert listener.loaded.wait(30)
         assert listener.looked_for == {ALLOWED: 1, OTHER: 1}
         assert listener.received(ALLOWED) == 0
         # The next agent finds the token at the other address.
         listener.published = {ALLOWED: line}
-        held.fleet.agent("a-2", *HOME, *AGENT)
+        network.fleet.agent("a-2", *HOME, *AGENT)
         running.until("a-2 joins with 128")
         finished = running.end()
     sent = all_but_late(finished.report, RPS, SECS)

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.e2e.support.command import SCENARIOS
 from tests.e2e.support.dropped_arrivals import all_but_late
-from tests.faults.support.held_addresses import ALLOWED, METADATA, Held, held_addresses
+from tests.faults.support.closed_network import (
+    ALLOWED,
+    METADATA,
+    ClosedNetwork,
+    enter_closed_network,
+)
 from tests.faults.support.network import why_not
 
 if TYPE_CHECKING:
@@ -109,129 +114,131 @@ ROADS = {
 
 
 @pytest.fixture
-def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClosedNetwork]:
     """The network with a command and a coordinator that allow all of it."""
     monkeypatch.setenv("LOADPILOT_ALLOW_TARGET", ",".join(OPEN))
-    with held_addresses(tmp_path, monkeypatch, lambda name, _: NAMES.get(name)) as held:
+    with enter_closed_network(tmp_path, monkeypatch, lambda name, _: NAMES.get(name)) as network:
         allowed = [word for one in OPEN for word in ("--allow-target", one)]
-        held.fleet.coordinator(*allowed)
-        yield held
+        network.fleet.coordinator(*allowed)
+        yield network
 
 
-def agent(held: Held, environ: pytest.MonkeyPatch, *allowed: str) -> None:
+def agent(network: ClosedNetwork, environ: pytest.MonkeyPatch, *allowed: str) -> None:
     """Start the agent, which allows these addresses and proxies."""
     environ.setenv("AGENT_ALLOW_TARGET", ",".join(allowed))
-    held.fleet.agent("a-1", "--allow-proxy")
+    network.fleet.agent("a-1", "--allow-proxy")
 
 
-def run(held: Held, road: str) -> Finished:
+def run(network: ClosedNetwork, road: str) -> Finished:
     """A run over a road; what came before is not counted."""
     scenario, target, flags = ROADS[road]
-    held.listener.forget()
-    held.listener.location = f"{flags[1]}/landed" if scenario == AWAY else "/"
+    network.listener.forget()
+    network.listener.location = f"{flags[1]}/landed" if scenario == AWAY else "/"
     short = SHORT[2:] if "--users" in flags else SHORT
-    return held.fleet.run(held.loadpilot, scenario, target, *short, *flags)
+    return network.fleet.run(network.loadpilot, scenario, target, *short, *flags)
 
 
-def assert_refused(held: Held, finished: Finished, wanted: str) -> None:
+def assert_refused(network: ClosedNetwork, finished: Finished, wanted: str) -> None:
     """The run has no load, and the command says which address is not allowed."""
     output = finished.stdout + finished.stderr
     assert finished.code == 4, output
     assert f"not allowed: {wanted} " in output, output
     assert finished.report["arrivals"]["started"] == 0
-    assert held.listener.connections == {}
+    assert network.listener.connections == {}
 
 
-def assert_stored(held: Held, runs: dict[str, str]) -> None:
+def assert_stored(network: ClosedNetwork, runs: dict[str, str]) -> None:
     """Reports from the log name the addresses, too: a run for each of these words."""
     for wanted, run_id in runs.items():
-        stored = held.loadpilot.call("report", run_id, "--nats-url", held.fleet.url)
+        stored = network.loadpilot.call("report", run_id, "--nats-url", network.fleet.url)
         assert f"not allowed: {wanted} " in stored.stdout, stored
 
 
 @pytest.mark.slow
-def test_no_way_to_write_an_address_opens_it(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_way_to_write_an_address_opens_it(
+    network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Broken if an agent connects to an address that is written, or resolved, in another way than
     its operator thought of.
 
     Costs 18 s.
     """
-    agent(held, monkeypatch, ALLOWED)
+    agent(network, monkeypatch, ALLOWED)
     runs = {}
     for host, (_, wanted) in WAYS.items():
-        finished = held.fleet.run(held.loadpilot, WEIGHTED, f"http://{host}", *SHORT)
-        assert_refused(held, finished, wanted)
+        finished = network.fleet.run(network.loadpilot, WEIGHTED, f"http://{host}", *SHORT)
+        assert_refused(network, finished, wanted)
         runs[wanted] = finished.run
-    assert_stored(held, runs)
+    assert_stored(network, runs)
 
 
 def test_of_two_addresses_the_allowed_one_is_taken(
-    held: Held, monkeypatch: pytest.MonkeyPatch
+    network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken if an allowed address of a name opens the others. 5 s."""
-    agent(held, monkeypatch, ALLOWED)
+    agent(network, monkeypatch, ALLOWED)
     flags = ("--rps", "20", "--duration", "1s", "--external-agents", "1")
-    both = held.fleet.run(held.loadpilot, WEIGHTED, "http://both.test", *flags)
+    both = network.fleet.run(network.loadpilot, WEIGHTED, "http://both.test", *flags)
     assert both.judged == 0, both.stderr
     sent = all_but_late(both.report, 20, 1)
-    assert held.listener.received(ALLOWED) == both.report["calls"]["outcomes"]["ok"] == sent
-    assert held.listener.connections.keys() == {ALLOWED}
+    assert network.listener.received(ALLOWED) == both.report["calls"]["outcomes"]["ok"] == sent
+    assert network.listener.connections.keys() == {ALLOWED}
 
 
 def test_each_of_these_ways_leads_to_its_address(
-    held: Held, monkeypatch: pytest.MonkeyPatch
+    network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken if the test above would pass where the address cannot be reached anyway.
 
     Costs 6 s.
     """
-    agent(held, monkeypatch, *OPEN)
+    agent(network, monkeypatch, *OPEN)
     targets = [word for host in WAYS for word in ("--target", f"http://{host}")]
     rps = 10 * len(WAYS)
     rate = ("--rps", str(rps), "--duration", "1s", "--external-agents", "1")
-    finished = held.fleet.run(held.loadpilot, WEIGHTED, targets[1], *targets[2:], *rate)
+    finished = network.fleet.run(network.loadpilot, WEIGHTED, targets[1], *targets[2:], *rate)
     assert finished.judged == 0, finished.stderr
     assert finished.report["calls"]["outcomes"] == {"ok": all_but_late(finished.report, rps, 1)}
     wanted = {(address, host) for host, (address, _) in WAYS.items()}
-    assert held.listener.requests.keys() == wanted
+    assert network.listener.requests.keys() == wanted
 
 
 @pytest.mark.slow
 def test_no_other_road_leads_to_a_closed_address(
-    held: Held, monkeypatch: pytest.MonkeyPatch
+    network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken if a setting of a run, a redirect, a proxy or a protocol leads around the policy.
 
     Costs 10 s.
     """
-    agent(held, monkeypatch, ALLOWED)
+    agent(network, monkeypatch, ALLOWED)
     for road in ROADS:
-        assert_refused(held, run(held, road), CLOUD)
+        assert_refused(network, run(network, road), CLOUD)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(200)
 def test_each_of_these_roads_leads_to_its_address(
-    held: Held, monkeypatch: pytest.MonkeyPatch
+    network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken if the test above would pass where the road leads nowhere.
 
     Costs 60 s.
     """
-    agent(held, monkeypatch, *OPEN)
+    agent(network, monkeypatch, *OPEN)
     for road in ROADS:
-        finished = run(held, road)
-        assert held.listener.connections[METADATA] > 0, (road, finished.stdout, finished.stderr)
+        finished = run(network, road)
+        assert network.listener.connections[METADATA] > 0, (road, finished.stdout, finished.stderr)
 
 
 def test_a_plan_with_a_proxy_needs_an_agent_that_allows_it(
-    held: Held, monkeypatch: pytest.MonkeyPatch
+    network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken if a run reaches an address behind a proxy, where no agent judges it. 2 s."""
     monkeypatch.setenv("AGENT_ALLOW_TARGET", ALLOWED)
-    held.fleet.agent("a-1")
+    network.fleet.agent("a-1")
     flags = ("--proxy", f"http://{ALLOWED}:80")
-    refused = held.fleet.run(held.loadpilot, WEIGHTED, CLOSED, *SHORT, *flags)
+    refused = network.fleet.run(network.loadpilot, WEIGHTED, CLOSED, *SHORT, *flags)
     assert refused.code == 4
     assert "behind a proxy this agent judges no address" in refused.stdout + refused.stderr
-    assert held.listener.connections == {}
+    assert network.listener.connections == {}

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.support.command import Loadpilot
-    from tests.faults.support.breakable_fleet import Ground
-    from tests.faults.support.noise import Machine
+    from tests.faults.support.breakable_fleet import BreakableFleet
+    from tests.faults.support.noise import NoiseMonitor
     from tests.oracle.oracle import Oracle
 
 
@@ -38,20 +38,20 @@ if TYPE_CHECKING:
     ],
 )
 def test_a_frozen_agent_wakes_to_silence(
-    ground: Ground,
+    breakable_fleet: BreakableFleet,
     loadpilot: Loadpilot,
     oracle: Oracle,
-    machine: Machine,
+    noise_monitor: NoiseMonitor,
     load: Load,
     freeze_s: float,
     constants: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
     """Broken if a process that slept sent what had become others', or caught up in a burst."""
     coordinator, agent = constants
-    ground.coordinator(*coordinator)
-    sleeper = ground.agent("a-1", *agent)
-    ground.agent("a-2", *agent)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+    breakable_fleet.coordinator(*coordinator)
+    sleeper = breakable_fleet.agent("a-1", *agent)
+    breakable_fleet.agent("a-2", *agent)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(2 * load.rps, 30)
         with frozen(sleeper.pid):
             slept_us = now_us()
@@ -59,9 +59,9 @@ def test_a_frozen_agent_wakes_to_silence(
             woken_us = now_us()
         sleeper.until("begins anew")
         finished = running.end()
-    report = ground.assert_adds_up(finished, oracle, load.planned)
+    report = breakable_fleet.assert_adds_up(finished, oracle, load.planned)
     assert report["run"]["ending"] == "completed"
-    owner = first_owner(ground.messages(finished.run))
+    owner = first_owner(breakable_fleet.messages(finished.run))
     requests = oracle.requests()
     mine = [one for one in requests if owner[arrival_of(one) % SHARDS] == "a-1"]
     its_connections = {one.connection for one in mine if one.arrival_us < slept_us}
@@ -73,7 +73,7 @@ def test_a_frozen_agent_wakes_to_silence(
     assert Counter(map(arrival_of, requests)).most_common(1)[0][1] == 1
     dropped = report["arrivals"]["dropped"]
     assert report["arrivals"]["lost"] + sum(dropped.values()) == load.planned - len(requests)
-    assert_no_burst(after, report["run"]["start_at"], load, machine)
+    assert_no_burst(after, report["run"]["start_at"], load, noise_monitor)
 
 
 @pytest.mark.case(n=8)
@@ -99,22 +99,24 @@ def test_a_frozen_coordinator_is_not_missed_and_decides_nothing_when_it_wakes(
 @pytest.mark.slow
 @pytest.mark.case(n=8)
 def test_a_frozen_coordinator_of_a_fleet_is_not_missed(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken likewise, with constants so short that the frozen one has lost everybody twice."""
     load = Load(100, 14)
-    first = ground.coordinator(*SHORT_COORDINATOR)
-    ground.coordinator(*SHORT_COORDINATOR)
+    first = breakable_fleet.coordinator(*SHORT_COORDINATOR)
+    breakable_fleet.coordinator(*SHORT_COORDINATOR)
     for name in ("a-1", "a-2"):
-        ground.agent(name, *SHORT_AGENT)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        breakable_fleet.agent(name, *SHORT_AGENT)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(2 * load.rps, 30)
         with frozen(first.pid):
             time.sleep(8)
         first.until("listening anew")
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, load.planned, quiet=True, late_max=load.late_max)
+    breakable_fleet.assert_adds_up(
+        finished, oracle, load.planned, quiet=True, late_max=load.late_max
+    )
 
 
 @pytest.mark.slow
@@ -127,7 +129,7 @@ def test_a_frozen_coordinator_of_a_fleet_is_not_missed(
     ],
 )
 def test_a_frozen_log_costs_at_most_what_the_fence_takes(
-    loadpilot: Loadpilot, oracle: Oracle, machine: Machine, load: Load, freeze_s: float
+    loadpilot: Loadpilot, oracle: Oracle, noise_monitor: NoiseMonitor, load: Load, freeze_s: float
 ) -> None:
     """Broken if agents that hear nothing went on for ever, stopped too soon, or did not come back
     when the log does."""
@@ -153,5 +155,5 @@ def test_a_frozen_log_costs_at_most_what_the_fence_takes(
         [one for one in requests if one.arrival_us > woken_us],
         report["run"]["start_at"],
         load,
-        machine,
+        noise_monitor,
     )

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, gone
+from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, assert_ended
 from tests.e2e.support.dropped_arrivals import all_but_late, assert_each_came_once
 from tests.e2e.support.processes import Part, descendants
 from tests.faults.support.stack_run import (
@@ -105,7 +105,7 @@ def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
         assert parts == {Part.SUPERVISOR: 1, Part.SERVER: 1, Part.COORDINATOR: 1, Part.AGENT: 2}
         killed_us = time.time_ns() // 1000
         running.kill()
-        gone(below, CHILDREN_GONE_S)
+        assert_ended(below, CHILDREN_GONE_S)
     sent_by_old = oracle.counts()
     assert sent_by_old.last_us is not None
     assert sent_by_old.last_us - killed_us < CHILDREN_GONE_S * 1_000_000
@@ -169,7 +169,7 @@ def test_what_a_killed_stack_left_is_only_its_users_until_it_is_pruned(
         below = descendants(running.pid)
         os.kill(running.supervisor().pid, signal.SIGKILL)
         running.kill()
-        gone(below, CHILDREN_GONE_S)
+        assert_ended(below, CHILDREN_GONE_S)
     left = list((loadpilot.log / "log-1" / "agents").iterdir())
     kinds = Counter(file.suffix for file in left)
     assert kinds[".spool"] == 2

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import random
 
     from tests.e2e.support.command import Loadpilot, Running
-    from tests.faults.support.breakable_fleet import Ground
+    from tests.faults.support.breakable_fleet import BreakableFleet
     from tests.oracle.oracle import Oracle
 
 SOAK_SECS = int(os.environ.get("LOADPILOT_SOAK_SECS", "600"))
@@ -32,61 +32,63 @@ KILLS = 20
     ],
 )
 def test_five_coordinators_of_which_some_are_always_dying(
-    ground: Ground,
+    breakable_fleet: BreakableFleet,
     loadpilot: Loadpilot,
     oracle: Oracle,
-    chance: random.Random,
+    rng: random.Random,
     load: Load,
     kills: int,
 ) -> None:
     """Broken if two could decide the same, or a decision were known to a dead one only."""
-    coordinators = [ground.coordinator() for _ in range(5)]
+    coordinators = [breakable_fleet.coordinator() for _ in range(5)]
     for name in ("a-1", "a-2"):
-        ground.agent(name)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        breakable_fleet.agent(name)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(load.rps, 30)
         for _ in range(kills):
-            time.sleep(chance.uniform(0.1, 0.8) * load.secs / kills)
-            victim = chance.randrange(len(coordinators))
+            time.sleep(rng.uniform(0.1, 0.8) * load.secs / kills)
+            victim = rng.randrange(len(coordinators))
             kill(coordinators[victim].pid)
             coordinators[victim].end()
-            coordinators[victim] = ground.coordinator()
+            coordinators[victim] = breakable_fleet.coordinator()
         finished = running.end()
     assert finished.judged == 0, finished.stderr
-    ground.assert_adds_up(finished, oracle, load.planned, quiet=True, late_max=load.late_max)
+    breakable_fleet.assert_adds_up(
+        finished, oracle, load.planned, quiet=True, late_max=load.late_max
+    )
 
 
 @pytest.mark.case(n=24)
 @pytest.mark.long
 @pytest.mark.timeout(SOAK_SECS + 240)
 def test_a_soak_in_which_anything_dies(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, chance: random.Random
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, rng: random.Random
 ) -> None:
     """Broken if any order of deaths lost or doubled a call in silence."""
     load = Load(60, SOAK_SECS, agents=3)
-    coordinators = [ground.coordinator() for _ in range(2)]
+    coordinators = [breakable_fleet.coordinator() for _ in range(2)]
     names = ["a-1", "a-2", "a-3"]
-    agents = {name: ground.agent(name) for name in names}
+    agents = {name: breakable_fleet.agent(name) for name in names}
     oracle.delay(20)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(load.rps, 30)
         for _ in range(KILLS):
-            time.sleep(chance.uniform(0.5, 0.9) * SOAK_SECS / KILLS)
-            what = chance.choice(["agent", "agent", "coordinator", "log"])
+            time.sleep(rng.uniform(0.5, 0.9) * SOAK_SECS / KILLS)
+            what = rng.choice(["agent", "agent", "coordinator", "log"])
             print(f"kills a(n) {what}")
             if what == "log":
-                ground.kill_server()
-                ground.start_server()
+                breakable_fleet.kill_server()
+                breakable_fleet.start_server()
             elif what == "coordinator":
-                victim = chance.randrange(len(coordinators))
+                victim = rng.randrange(len(coordinators))
                 end(coordinators[victim])
-                coordinators[victim] = ground.coordinator()
+                coordinators[victim] = breakable_fleet.coordinator()
             else:
-                name = chance.choice(names)
+                name = rng.choice(names)
                 end(agents[name])
-                agents[name] = ground.agent(name, "--predecessor-dead")
+                agents[name] = breakable_fleet.agent(name, "--predecessor-dead")
         finished = running.end(SOAK_SECS)
-    report = ground.assert_adds_up(finished, oracle, load.planned)
+    report = breakable_fleet.assert_adds_up(finished, oracle, load.planned)
     assert report["run"]["ending"] == "completed", finished.stderr
     outcomes = report["calls"]["outcomes"]
     assert set(outcomes) <= {"ok", "indeterminate"}

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, Running, gone
+from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, Running, assert_ended
 from tests.e2e.support.dropped_arrivals import all_but_late, late_of
 from tests.e2e.support.processes import descendants
 from tests.faults.support.stack_run import CHILDREN_GONE_S, arrivals_of
@@ -38,7 +38,7 @@ def kill_all(running: Running, oracle: Oracle) -> str:
     for process in below:
         os.kill(process.pid, signal.SIGKILL)
     running.kill()
-    gone(below, CHILDREN_GONE_S)
+    assert_ended(below, CHILDREN_GONE_S)
     return run
 
 

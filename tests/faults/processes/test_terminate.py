@@ -12,8 +12,8 @@ from tests.faults.support.loads import WEIGHTED, Load
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
-    from tests.faults.support.breakable_fleet import Ground
-    from tests.faults.support.noise import Machine
+    from tests.faults.support.breakable_fleet import BreakableFleet
+    from tests.faults.support.noise import NoiseMonitor
     from tests.oracle.oracle import Oracle
 
 STOP_US = 2_000_000
@@ -22,40 +22,42 @@ STOP_US = 2_000_000
 @pytest.mark.slow
 @pytest.mark.case(n=4)
 def test_an_agent_that_is_terminated_loses_nothing(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if what was in flight were cut off, or what it had counted went with it."""
     load = Load(100, 14)
     oracle.delay(300)
-    ground.coordinator(*SHORT_COORDINATOR)
-    leaver = ground.agent("a-1", *SHORT_AGENT)
-    ground.agent("a-2", *SHORT_AGENT)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+    breakable_fleet.coordinator(*SHORT_COORDINATOR)
+    leaver = breakable_fleet.agent("a-1", *SHORT_AGENT)
+    breakable_fleet.agent("a-2", *SHORT_AGENT)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(3 * load.rps, 30)
         leaver.signal(signal.SIGTERM)
         assert leaver.end(20).code == 0
         finished = running.end()
-    report = ground.assert_adds_up(finished, oracle, load.planned)
+    report = breakable_fleet.assert_adds_up(finished, oracle, load.planned)
     assert report["run"]["ending"] == "completed"
     assert report["calls"]["outcomes"] == {"ok": len(oracle.requests())}, "every call was finished"
     (left,) = [one for one in report["run"]["holders"] if one["holder"]["agent"] == "a-1"]
     assert left["finished"]
     assert report["arrivals"]["lost"] == 0, "it served its shards until the other took them over"
-    assert not list(ground.state("a-1").glob("*")), "everything is stored: nothing stays behind"
+    assert not list(breakable_fleet.state("a-1").glob("*")), (
+        "everything is stored: nothing stays behind"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.case(n=19)
 def test_a_stop_reaches_agents_whose_coordinators_are_all_dead(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if it took a coordinator to end a load: the target would not wait for one."""
     load = Load(100, 60)
-    coordinators = [ground.coordinator() for _ in range(2)]
+    coordinators = [breakable_fleet.coordinator() for _ in range(2)]
     for name in ("a-1", "a-2"):
-        ground.agent(name)
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        breakable_fleet.agent(name)
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(2 * load.rps, 30)
         for coordinator in coordinators:
             kill(coordinator.pid)
@@ -70,23 +72,26 @@ def test_a_stop_reaches_agents_whose_coordinators_are_all_dead(
     assert finished.code == 130
     assert finished.report["run"]["state"] != "sealed", "no coordinator was there to seal it"
     before = oracle.counts().received
-    successor = ground.coordinator()
+    successor = breakable_fleet.coordinator()
     successor.until("RunSealed", 60)
     assert oracle.counts().received == before
-    again = loadpilot.call("report", finished.run, "--json", "--nats-url", ground.url)
+    again = loadpilot.call("report", finished.run, "--json", "--nats-url", breakable_fleet.url)
     assert '"stopped"' in again.stdout, again.stdout + again.stderr
 
 
 @pytest.mark.case(n=19)
 @pytest.mark.long
 def test_agents_without_a_coordinator_end_by_themselves(
-    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine
+    breakable_fleet: BreakableFleet,
+    loadpilot: Loadpilot,
+    oracle: Oracle,
+    noise_monitor: NoiseMonitor,
 ) -> None:
     """Broken if a load without a coordinator to steer it went on for ever."""
     load = Load(100, 60)
-    coordinator = ground.coordinator()
-    agents = [ground.agent(name, "--no-coordinator", "4s") for name in ("a-1", "a-2")]
-    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+    coordinator = breakable_fleet.coordinator()
+    agents = [breakable_fleet.agent(name, "--no-coordinator", "4s") for name in ("a-1", "a-2")]
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(2 * load.rps, 30)
         kill(coordinator.pid)
         alone_us = now_us()
@@ -97,5 +102,5 @@ def test_agents_without_a_coordinator_end_by_themselves(
     last_us = oracle.counts().last_us
     assert last_us is not None
     assert last_us <= silent_us
-    machine.judge(last_us - alone_us < 8_000_000, "agents went on for more than 8 s alone")
-    ground.coordinator().until("RunSealed", 60)
+    noise_monitor.judge(last_us - alone_us < 8_000_000, "agents went on for more than 8 s alone")
+    breakable_fleet.coordinator().until("RunSealed", 60)

@@ -31,7 +31,7 @@ SHORT_AGENT = ("--heartbeat", "300ms", "--fence", "2500ms")
 """Those of its agents."""
 
 
-class Ground(Fleet):
+class BreakableFleet(Fleet):
     """A fleet that is hurt."""
 
     def agent(

@@ -11,30 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 import nats
 from tests.e2e.support.fleet import JETSTREAM, free_port, nats_server
-from tests.faults.support.breakable_fleet import Ground
+from tests.faults.support.breakable_fleet import BreakableFleet
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
     from tests.e2e.support.command import Running
-    from tests.faults.support.network import Islands
+    from tests.faults.support.network import ServerNetworks
 
 NODES = ("n1", "n2", "n3")
 STREAMS = ("LP_CTL", "LP_DATA")
 READY_S = 60.0
 
 
-class Cluster(Ground):
+class Cluster(BreakableFleet):
     """A fleet whose log lives three times."""
 
     def __init__(
-        self, folder: Path, environ: pytest.MonkeyPatch, islands: Islands | None = None
+        self,
+        folder: Path,
+        environ: pytest.MonkeyPatch,
+        server_networks: ServerNetworks | None = None,
     ) -> None:
         super().__init__(folder, environ)
         environ.setenv("NATS_INSECURE", "1")  # the islands are of this machine
-        self._islands = islands
-        hosts = islands.address if islands else dict.fromkeys(NODES, "127.0.0.1")
+        self._server_networks = server_networks
+        hosts = server_networks.address if server_networks else dict.fromkeys(NODES, "127.0.0.1")
         clients = {node: f"{host}:{free_port()}" for node, host in hosts.items()}
         routes = {node: f"{host}:{free_port()}" for node, host in hosts.items()}
         listed = ", ".join(f'"nats-route://{route}"' for route in routes.values())
@@ -64,7 +67,7 @@ class Cluster(Ground):
         asyncio.run(self._ask(_answers))
 
     def start_node(self, node: str) -> None:
-        inside = self._islands.inside(node) if self._islands else ()
+        inside = self._server_networks.inside(node) if self._server_networks else ()
         argv = (*inside, nats_server(), "--config", str(self._config(node)))
         self.nodes[node] = self._start(*argv)
 

@@ -23,7 +23,7 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.faults.support.breakable_fleet import Ground
+from tests.faults.support.breakable_fleet import BreakableFleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ CABLE = "suffers"
 HERE, THERE = "10.77.{}.1", "10.77.{}.2"
 LINKS = {"shared": 1, CABLE: 2}
 NEEDED = ("ip", "nft", "tc")
-SWITCH, ISLAND = "switch", "10.77.3.{}"
+SWITCH, SERVER_ADDRESS = "switch", "10.77.3.{}"
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -143,11 +143,11 @@ def own_network() -> Iterator[Network]:
             _must(LIBC.setns(home.fileno(), CLONE_NEWNET))
 
 
-class Islands:
+class ServerNetworks:
     """Networks of one server each, on one switch with the test's."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self.address = {name: ISLAND.format(number) for number, name in enumerate(names, 1)}
+        self.address = {name: SERVER_ADDRESS.format(number) for number, name in enumerate(names, 1)}
         self._network = {name: f"loadpilot-{os.getpid()}-{name}" for name in names}
 
     def inside(self, name: str) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class Islands:
     def make(self) -> None:
         _ip("link", "set", "lo", "up")
         _ip("link", "add", "name", SWITCH, "type", "bridge")
-        _ip("addr", "add", f"{ISLAND.format(254)}/24", "dev", SWITCH)
+        _ip("addr", "add", f"{SERVER_ADDRESS.format(254)}/24", "dev", SWITCH)
         _ip("link", "set", SWITCH, "up")
         for name, network in self._network.items():
             _ip("netns", "add", network)
@@ -173,7 +173,7 @@ class Islands:
             subprocess.run(argv, check=False, capture_output=True)
 
     @contextmanager
-    def apart(self, name: str) -> Iterator[None]:
+    def isolated(self, name: str) -> Iterator[None]:
         """One reaches none of the others, and none of them reaches it; the test reaches all."""
         others = [address for other, address in self.address.items() if other != name]
         for address in others:
@@ -186,20 +186,20 @@ class Islands:
 
 
 @contextmanager
-def own_islands(names: tuple[str, ...]) -> Iterator[Islands]:
+def own_server_networks(names: tuple[str, ...]) -> Iterator[ServerNetworks]:
     """The same for several servers."""
     with open("/proc/thread-self/ns/net", encoding="utf-8") as home:  # noqa: PTH123  (a descriptor)
         _must(LIBC.unshare(CLONE_NEWNET))
-        islands = Islands(names)
+        server_networks = ServerNetworks(names)
         try:
-            islands.make()
-            yield islands
+            server_networks.make()
+            yield server_networks
         finally:
-            islands.forget()
+            server_networks.forget()
             _must(LIBC.setns(home.fileno(), CLONE_NEWNET))
 
 
-class Wired(Ground):
+class RemoteLogFleet(BreakableFleet):
     """A fleet whose log is at the other end of two cables."""
 
     def __init__(self, folder: Path, environ: pytest.MonkeyPatch, network: Network) -> None:

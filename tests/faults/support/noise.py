@@ -1,8 +1,8 @@
 """Whether the machine is quiet enough to be taken at its word about times.
 
-    with Machine() as machine:
+    with NoiseMonitor() as noise_monitor:
         …
-    machine.judge(spread_ms <= 50, "agents started 73 ms apart")
+    noise_monitor.judge(spread_ms <= 50, "agents started 73 ms apart")
 
 While a case runs, a thread of its own sleeps and looks by how much it overslept. On a machine that
 takes its cores away from a sleeper, a late request proves nothing: then times are *not judged*,
@@ -28,7 +28,7 @@ NOT_JUDGED: list[str] = []
 """What was looked at and not judged, in this session."""
 
 
-class Machine:
+class NoiseMonitor:
     """Listens to the machine for as long as its `with` block takes."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.command import Loadpilot, Running, gone
+from tests.e2e.support.command import Loadpilot, Running, assert_ended
 from tests.e2e.support.dropped_arrivals import all_but_late
 from tests.e2e.support.processes import descendants
 from tests.e2e.support.python_tasks import routes
@@ -86,7 +86,7 @@ def kill(running: Running) -> None:
     """Kill the command, and wait until everything below it has ended."""
     below = descendants(running.pid)
     running.kill()
-    gone(below, CHILDREN_GONE_S)
+    assert_ended(below, CHILDREN_GONE_S)
 
 
 def torn_down(oracle: Oracle) -> list[tuple[str, str | None]]:

@@ -264,7 +264,7 @@ def test_a_silent_caller_is_cut(fleet: Fleet, gateways: Gateways, tmp_path: Path
         one.close()
     for _ in range(most):
         assert gateway.ask("GET", "/healthz").status == 200
-    assert f"holds {most + 1} connections" in gateways.processes[0].said
+    assert f"holds {most + 1} connections" in gateways.processes[0].output
 
 
 def test_slow_checks_of_plans_block_no_start(gateway: Gateway) -> None:
@@ -328,7 +328,7 @@ def test_callers_with_the_token_are_authenticated(
         assert refused.status == 401, forged
     assert gateway.api("/me", {"Cookie": pair, **ORIGIN}).status == 403
     for process in gateways.processes:
-        assert WORD not in process.said
+        assert WORD not in process.output
 
 
 @pytest.mark.slow
@@ -367,7 +367,7 @@ def test_a_proxy_is_trusted_from_its_address_only(
     elsewhere = gateways.start(PROXY_FROM="10.0.0.0/8,192.0.2.1", **settings)
     assert elsewhere.api("/me", named).status == 401
     for process in gateways.processes:
-        assert WORD not in process.said
+        assert WORD not in process.output
     near = {"HOST": "0.0.0.0", "PROXY_FROM": "0.0.0.0/0", "PROXY_HEADER": "X-User"}
     mapped = near | {"PROXY_FROM": "::ffff:0:0/96"}
     for wrong in ({"PROXY_FROM": "10.0.0.0/8", "PROXY_HEADER": "X-User"}, near, mapped):
@@ -427,8 +427,8 @@ def test_every_mistake_of_the_settings_is_reported_and_no_secret(
     open_token = secret(tmp_path, "short-s3cret", 0o644)
     checked = gateways.process("--check-config")
     assert checked.end(30).code == 0
-    assert "configuration is valid" in checked.said
-    assert fleet.token not in checked.said
+    assert "configuration is valid" in checked.output
+    assert fleet.token not in checked.output
     process = gateways.process(
         "--check-config",
         HOST="0.0.0.0",

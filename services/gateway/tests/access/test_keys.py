@@ -193,7 +193,7 @@ def test_a_key_acts_and_ends_at_once(
     assert gateway.api("/runs", ann).status == 401
     keys.file.unlink()
     assert gateway.api("/runs", ann).status == 401
-    said = gateways.processes[0].said
+    said = gateways.processes[0].output
     assert "no caller is accepted by" in said
     for text in keys.texts.values():
         secret = text.rpartition("_")[2]

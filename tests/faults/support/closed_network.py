@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 METADATA = "169.254.169.254"
 ALLOWED, OTHER = "10.9.9.9", "10.8.8.8"
 """Addresses of a private network."""
-HELD = (
+ADDRESSES = (
     f"{METADATA}/32",
     f"{ALLOWED}/32",
     f"{OTHER}/32",
@@ -135,7 +135,7 @@ def local_address(connection: socket.socket) -> str:
     return str(found.ipv4_mapped if is_mapped else found)
 
 
-class HeldFleet(Fleet):
+class NamespaceFleet(Fleet):
     """A fleet whose members resolve names by the name server of the test."""
 
     def __init__(self, folder: Path, environ: pytest.MonkeyPatch, entry: tuple[str, ...]) -> None:
@@ -146,11 +146,11 @@ class HeldFleet(Fleet):
         return super()._start(*self._entry, *argv)
 
 
-class Held:
+class ClosedNetwork:
     """The network, its listener, its names, a fleet and the command."""
 
     def __init__(
-        self, fleet: HeldFleet, loadpilot: Loadpilot, listener: Counting, names: NameServer
+        self, fleet: NamespaceFleet, loadpilot: Loadpilot, listener: Counting, names: NameServer
     ) -> None:
         self.fleet = fleet
         self.loadpilot = loadpilot
@@ -159,13 +159,13 @@ class Held:
 
 
 @contextmanager
-def held_addresses(
+def enter_closed_network(
     folder: Path,
     environ: pytest.MonkeyPatch,
     answer: Callable[[str, int], Sequence[str] | None],
-) -> Iterator[Held]:
+) -> Iterator[ClosedNetwork]:
     """Moves this thread into the network, and brings it back."""
-    name = f"loadpilot-{os.getpid()}-held"
+    name = f"loadpilot-{os.getpid()}-closed"
     entry = ("ip", "netns", "exec", name)
     etc = Path("/etc/netns", name)
     with ExitStack() as stack:
@@ -177,7 +177,7 @@ def held_addresses(
             (etc / file).write_text(text, encoding="utf-8")
         stack.enter_context(moved_to(Path("/run/netns", name)))
         _ip("link", "set", "lo", "up")
-        for address in HELD:
+        for address in ADDRESSES:
             kind = ("nodad",) if ":" in address else ()
             _ip("addr", "add", address, "dev", "lo", *kind)
         names = stack.enter_context(NameServer(NAME_SERVER, answer))
@@ -186,9 +186,9 @@ def held_addresses(
         thread.start()
         stack.callback(thread.join)
         stack.callback(listener.shutdown)
-        fleet = stack.enter_context(HeldFleet(folder, environ, entry))
+        fleet = stack.enter_context(NamespaceFleet(folder, environ, entry))
         command = Loadpilot(folder / "work", (*entry, str(COMMAND)))
-        yield Held(fleet, command, listener, names)
+        yield ClosedNetwork(fleet, command, listener, names)
 
 
 def _ip(*words: str) -> None:
