@@ -1,4 +1,4 @@
-"""What every fault test may ask for, and what is kept of those that fail."""
+"""Fixtures of the fault tests, and the files that are kept of a test that failed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["artefacts", "breakable_fleet", "fleet", "loadpilot", "noise_monitor"
 
 HERE = Path(__file__).parent
 KEPT = Path(os.environ.get("LOADPILOT_FAULTS_KEPT", "target/faults"))
-"""Where the remains of a case that failed are put."""
+"""Folder for the files of a case that failed."""
 SEED = "LOADPILOT_FAULTS_SEED"
 LEFT_OUT: list[str] = []
 FAILED = pytest.StashKey[bool]()
@@ -37,14 +37,14 @@ def breakable_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.fixture
 def noise_monitor() -> Iterator[NoiseMonitor]:
-    """Says whether times can be judged."""
+    """Measures whether the machine is quiet enough to judge times."""
     with NoiseMonitor() as noise_monitor:
         yield noise_monitor
 
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> random.Random:
-    """Draws that a seed repeats; the seed is said when the case fails."""
+    """Random numbers of a printed seed; `LOADPILOT_FAULTS_SEED` repeats them."""
     seed = int(os.environ.get(SEED) or random.SystemRandom().getrandbits(32))
     request.node.user_properties.append(("seed", seed))
     print(f"{SEED}={seed}")
@@ -64,7 +64,7 @@ def artefacts(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
     for number, process in enumerate(Running.started):
         output = " ".join(process.argv) + "\n" + process.said
         (place / f"process-{number}.txt").write_text(output, encoding="utf-8")
-    # Sockets and pipes cannot be copied, and what vanishes meanwhile is no loss.
+    # Sockets and pipes cannot be copied. A file that vanishes meanwhile is not missed.
     shutil.copytree(tmp_path, place / "files", copy_function=_copy, ignore_dangling_symlinks=True)
     known = json.dumps(dict(request.node.user_properties))
     (place / "seed.json").write_text(known, encoding="utf-8")
@@ -87,8 +87,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the cases that judge times: `./dev test` runs no other test beside them. Those that may
-    take long begin first: no worker is left with one at the end."""
+    """Marks the cases that judge times: `./dev test` runs no other test beside them. Those with a
+    long timeout begin first, so that no worker ends with a long one."""
     for item in items:
         is_case = HERE in item.path.parents  # the hook gets the items of all folders
         if is_case and "noise_monitor" in getattr(item, "fixturenames", ()):
@@ -108,7 +108,7 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says aloud what was not shown."""
+    """Names the tests that were left out and the times that were not judged."""
     if LEFT_OUT:
         line = f"{len(LEFT_OUT)} LONG TESTS WERE LEFT OUT: ./dev nightly runs them"
         terminalreporter.write_line(line, yellow=True, bold=True)

@@ -1,4 +1,4 @@
-"""A log on three nodes: its leader dies, freezes, is cut off; the run does not."""
+"""A log on three nodes: the run goes on when the leader dies, freezes or is cut off."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 def test_a_leader_that_is_gone_is_replaced_without_loss(
     cluster: Cluster, loadpilot: Loadpilot, oracle: Oracle, stream: str, how: str
 ) -> None:
-    """Broken if anything that was acknowledged were with one node only, an old leader could still
-    decide, or agents took an election for the end."""
+    """Broken if an acknowledged message is on one node only, if an old leader can still decide, or
+    if agents take an election for the end of the log."""
     with cluster.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
         assert oracle.wait_count(2 * LOAD.rps, 60)
         leader = cluster.leader(stream)
@@ -62,7 +62,7 @@ def test_a_leader_that_is_gone_is_replaced_without_loss(
 
 @pytest.fixture
 def server_networks() -> Iterator[ServerNetworks]:
-    """Everything that a test starts after this is in a network of its own."""
+    """Every process that a test starts after this is in a network of the test's own."""
     with own_server_networks(NODES) as server_networks:
         yield server_networks
 
@@ -79,14 +79,14 @@ def test_a_leader_that_is_cut_off_from_the_others_decides_nothing(
     monkeypatch: pytest.MonkeyPatch,
     stream: str,
 ) -> None:
-    """Broken if a write that only the smaller side received counted as stored: its clients still
-    reach it, and it acts as the leader for a while."""
+    """Broken if a write that only the minority received counts as stored. Its clients still reach
+    it, and it acts as the leader for a while."""
     *rest, alone = NODES
     with (
         Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle,
         Cluster(tmp_path, monkeypatch, server_networks) as cluster,
     ):
-        # A command whose beats are missing for 10 s is taken for dead: this one stays connected.
+        # A command without heartbeats for 10 s counts as dead: this one stays connected.
         cluster.url = ",".join(cluster.urls[node] for node in rest)
         cluster.coordinator()
         cluster.spread()

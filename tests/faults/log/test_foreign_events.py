@@ -1,5 +1,5 @@
-"""What stands in the log and no process of ours put there: poison, forgeries, repeats, other
-versions. It is set aside by name and changes nothing."""
+"""Events in the log that no process of the product wrote: unreadable bytes, forgeries, repeats,
+other versions. Each is set aside, is named in the report, and changes no figure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def forged(delta: dict[str, Any], **fields: object) -> bytes:
 def write(
     breakable_fleet: BreakableFleet, entries: Sequence[tuple[str, bytes]]
 ) -> list[tuple[str, int]]:
-    """Stores these, and says where each came to stand."""
+    """Stores messages; returns the subject and the sequence number of each."""
 
     async def publish() -> list[tuple[str, int]]:
         connection = await nats.connect(breakable_fleet.url, token=breakable_fleet.token)
@@ -56,7 +56,7 @@ def write(
 
 
 def first_delta(breakable_fleet: BreakableFleet, run: str) -> Message:
-    """A delta of a-1 that is stored already."""
+    """Waits until a delta of a-1 with calls is stored; returns it."""
     while True:
         for one in breakable_fleet.messages(run):
             if one.kind == "delta" and one.subject.endswith("a-1") and one.event["calls"]:
@@ -126,7 +126,7 @@ def test_poison_forgeries_and_repeats_change_nothing(
 
 
 def histogram(count: int) -> str:
-    """The values 1 µs, as many as asked for, in the V2 deflate form of HdrHistogram."""
+    """A histogram of `count` values of 1 µs, in the V2 deflate form of HdrHistogram."""
     number, varied = 2 * count, b""
     while number >= 0x80:
         varied += bytes([number & 0x7F | 0x80])
@@ -142,8 +142,8 @@ def histogram(count: int) -> str:
 def test_a_forged_delta_of_a_real_process_changes_no_figure(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a delta beyond the last words of its process could add calls that the target never
-    saw, under a VALID certificate."""
+    """Broken if a delta after the final report of its process can add calls that the target never
+    received, under a VALID certificate."""
     breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
         breakable_fleet.agent(name)
@@ -175,7 +175,7 @@ def test_a_forged_delta_of_a_real_process_changes_no_figure(
 def test_last_words_of_a_stranger_end_nothing(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if an agent without shards could report that others have finished."""
+    """Broken if an agent without shards can report that other agents have finished."""
     breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
         breakable_fleet.agent(name)
@@ -209,7 +209,7 @@ def test_last_words_of_a_stranger_end_nothing(
 def test_a_request_of_another_version_is_never_half_run(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the fleet ran the known part of a plan of a newer version."""
+    """Broken if the fleet runs the part that it knows of a plan of a newer version."""
     coordinator = breakable_fleet.coordinator()
     breakable_fleet.agent("a-1")
     short = Load(50, 2, agents=1)
@@ -226,7 +226,7 @@ def test_a_request_of_another_version_is_never_half_run(
         ("01newer-plan", enveloped(newer)),
     ]
     write(breakable_fleet, [(f"lp.local.run.{run}.req", data) for run, data in requests])
-    # An unknown field comes from a newer command: it is read as an older version reads it.
+    # A newer command may add fields: an older version ignores those that it does not know.
     write(breakable_fleet, [("lp.local.run.01newer-field.req", enveloped({**more, "owner": None}))])
     coordinator.until("RunSealed", 60)
     received = oracle.requests()[before:]
@@ -244,8 +244,8 @@ def test_a_request_of_another_version_is_never_half_run(
 def test_a_decision_of_a_newer_coordinator_stops_no_component(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a fleet that is being upgraded dropped its runs, or two versions wrote over each
-    other."""
+    """Broken if a fleet drops its runs while it is upgraded, or if two versions overwrite each
+    other's decisions."""
     breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
         breakable_fleet.agent(name)
@@ -260,7 +260,7 @@ def test_a_decision_of_a_newer_coordinator_stops_no_component(
                 (f"lp.local.run.{run}.evt.a-1", enveloped({"boot_id": "b", "what": unheard})),
             ],
         )
-        # Who asks late must get past it, too.
+        # A coordinator that starts later must get past the unknown event, too.
         breakable_fleet.coordinator()
         finished = running.end()
     report = finished.report

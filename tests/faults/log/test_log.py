@@ -1,4 +1,5 @@
-"""The log dies, stays away, is killed fifty times: nothing that it acknowledged is lost."""
+"""The nats-server is killed once, stays away, or is killed fifty times: no acknowledged event is
+lost."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ LEDGER = "lp.local.run.ledger.delta.ledger"
 def test_a_fleet_whose_log_is_killed_goes_on(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if anything that was acknowledged were only in memory, or agents waited for a log."""
+    """Broken if an acknowledged event is in memory only, or if agents wait for the log."""
     load = Load(100, 10)
     breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
@@ -41,8 +42,8 @@ def test_a_fleet_whose_log_is_killed_goes_on(
         for seen in (2, 5):
             assert oracle.wait_count(seen * load.rps, 30)
             breakable_fleet.kill_server()
-            # So long that every agent has a delta for which there is no log.
-            assert oracle.wait_count(int((seen + 1.5) * load.rps), 30), "agents go on without one"
+            # Long enough for every agent to have a delta that it cannot publish.
+            assert oracle.wait_count(int((seen + 1.5) * load.rps), 30), "agents wait for the log"
             breakable_fleet.start_server()
         finished = running.end()
     assert finished.judged == 0, finished.stderr
@@ -60,7 +61,8 @@ def test_a_log_that_stays_away_stops_the_load_and_not_the_run(
     oracle: Oracle,
     noise_monitor: NoiseMonitor,
 ) -> None:
-    """Broken if agents that cannot be stopped went on, or a run could not survive a log outage."""
+    """Broken if agents go on when no stop can reach them, or if a run does not survive a log
+    outage."""
     load = Load(60, 60)
     breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
@@ -89,7 +91,7 @@ def test_a_log_that_stays_away_stops_the_load_and_not_the_run(
 def test_fifty_deaths_of_the_log_lose_nothing_that_it_acknowledged(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, rng: random.Random
 ) -> None:
-    """Broken if an acknowledgement went out before the disk had what it is for."""
+    """Broken if an acknowledgement is sent before the message is on the disk."""
     load = Load(50, 120)
     breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
@@ -114,7 +116,8 @@ def test_fifty_deaths_of_the_log_lose_nothing_that_it_acknowledged(
 async def die_and_write(
     breakable_fleet: BreakableFleet, rng: random.Random, deaths: int
 ) -> tuple[set[int], set[int]]:
-    """Writes a ledger as fast as the log takes it, while that dies again and again."""
+    """Writes numbered messages as fast as the log takes them, while its server is killed again and
+    again; returns the numbers that were sent and those that were acknowledged."""
     attempted: set[int] = set()
     acked: set[int] = set()
     connections: list[Any] = []

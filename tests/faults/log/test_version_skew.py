@@ -1,4 +1,4 @@
-"""Programs of two versions in one fleet: a run is done by both as if they were one, or refused.
+"""Programs of two versions in one fleet: they perform a run together, or refuse it.
 
 Events of a future version are forged in `test_foreign_events`; here older versions are
 built. `LOADPILOT_OLDER` may name another commit.
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.long, pytest.mark.case(n=21), pytest.mark.timeout(BUILD_S)]
 
 BEFORE_STRIDES = "8ddb510cbffb8a33faa7e1da7ea7101d28ffc0e4"
-"""Its agents cannot read maps of today."""
+"""A commit whose agents cannot read the assignments of today."""
 BEFORE_THE_LOGS_TIME = "127e96af522ac2989bee5e154dfa4cdd484b434c"
-"""It writes and reads everything that is written today, but for fields that were added."""
+"""A commit that writes and reads all events of today, except for fields that were added."""
 NAMED = os.environ.get("LOADPILOT_OLDER")
 LOAD = Load(100, 8)
 
@@ -38,7 +38,8 @@ def before(request: pytest.FixtureRequest) -> Older:
 def assert_done_or_refused(
     breakable_fleet: BreakableFleet, finished: Finished, oracle: Oracle
 ) -> None:
-    """Holds when all was sent and counted, or nothing was sent and it says for whose sake."""
+    """Asserts that all load was sent and counted, or that none was sent and the command names the
+    agent that is too old."""
     if finished.judged == 0:
         breakable_fleet.assert_adds_up(
             finished, oracle, LOAD.planned, quiet=True, late_max=LOAD.late_max
@@ -52,8 +53,8 @@ def assert_done_or_refused(
 def test_an_older_agent_beside_a_newer_one(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, before: Older
 ) -> None:
-    """Broken if an agent that does not understand its part does something else, or holds up the
-    run without being named."""
+    """Broken if an agent that does not understand its part sends something else, or delays the run
+    without being named."""
     breakable_fleet.coordinator()
     breakable_fleet.agent("old", program=before.agent)
     breakable_fleet.agent("new")

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Clocks:
-    """Wall clocks that are wrong by so many seconds, each for the processes of its own."""
+    """Makes wall clocks that are wrong by a number of seconds, each for some processes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -71,7 +71,8 @@ def clocks(tmp_path: Path) -> Clocks:
 def assert_started_together(
     breakable_fleet: BreakableFleet, finished: Finished, oracle: Oracle, noise_monitor: NoiseMonitor
 ) -> None:
-    """How late each agent was in its first second, where it was least late."""
+    """Asserts that the agents started at the same time. Compared is the least lateness of each
+    agent in the first second."""
     owner = first_owner(breakable_fleet.messages(finished.run))
     start_us = finished.report["run"]["start_at"]
     least: dict[str, int] = {}
@@ -95,7 +96,7 @@ def test_agents_with_wrong_clocks_start_together(
     noise_monitor: NoiseMonitor,
     clocks: Clocks,
 ) -> None:
-    """Broken if an agent took the wall clock of its own machine for that of the fleet."""
+    """Broken if an agent takes the wall clock of its own machine for that of the fleet."""
     breakable_fleet.coordinator()
     breakable_fleet.agent("right")
     for name, offset in (("early", -300), ("late", 300)):
@@ -117,8 +118,8 @@ def test_coordinators_with_wrong_clocks_tell_one_time(
     noise_monitor: NoiseMonitor,
     clocks: Clocks,
 ) -> None:
-    """Broken if a coordinator sent its agents the time of its own machine: each agent takes the
-    first answer, and the start is in the time of the coordinator that decided it."""
+    """Broken if a coordinator sends its agents the time of its own machine. Each agent takes the
+    first answer; the start is in the time of the coordinator that decided it."""
     first = []
     for name, offset in (("behind", -300), ("ahead", 300)):
         with clocks.wrong(name, offset):
@@ -129,7 +130,7 @@ def test_coordinators_with_wrong_clocks_tell_one_time(
     load = Load(LOAD.rps, LOAD.secs, agents=len(names))
     with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
         assert oracle.wait_count(3 * LOAD.rps, 30)
-        # Whichever of them decided so far, the other one goes on.
+        # The other coordinator goes on, whichever of them has decided so far.
         first[0].kill()
         finished = running.end()
     assert finished.judged == 0, finished.stderr
@@ -157,8 +158,8 @@ def test_a_clock_that_is_set_in_a_run_moves_nothing(
     whose: str,
     offset: int,
 ) -> None:
-    """Broken if a step of one process's wall clock ended the run, moved its load, or made the
-    others look dead."""
+    """Broken if a step of one process's wall clock ends the run, shifts its load in time, or makes
+    the other processes look dead."""
     clock = clocks.wrong(whose, 0)
     if whose == "coordinator":
         with clock:

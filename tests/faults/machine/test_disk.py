@@ -1,4 +1,4 @@
-"""Disks that are full or break, and streams that have reached their limit."""
+"""Disks that are full or fail, and streams that have reached their limit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 DISK_MIB, FLEET_DISK_MIB = 320, 6_144
-"""Room for a log of the least size and what agents keep; and for what a fleet's log reserves."""
+"""Room for a log of the minimum size and the files of agents; room for the log of a fleet."""
 LONG, SHORT = Load(100, 60), Load(50, 2)
 ROOT = pytest.mark.skipif(
     os.geteuid() != 0, reason="needs root, to mount a small disk: run as root"
@@ -41,14 +41,14 @@ STRACE = pytest.mark.skipif(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of its own, in memory."""
+    """A small disk in memory, for one test."""
     with own_disk(tmp_path / "disk", DISK_MIB) as place:
         yield place
 
 
 @contextmanager
 def own_disk(place: Path, size_mib: int) -> Iterator[Path]:
-    """A disk in memory, of which only what is written takes room."""
+    """Mounts a disk in memory. Only what is written to it takes memory."""
     place.mkdir()
     mount = ("mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", str(place))
     subprocess.run(mount, check=True)
@@ -61,7 +61,7 @@ def own_disk(place: Path, size_mib: int) -> Iterator[Path]:
 
 @contextmanager
 def full(disk: Path) -> Iterator[None]:
-    """No byte is left on it."""
+    """Fills the disk to its last byte."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as file:
         for size in (MIB, 4096, 1):
@@ -82,7 +82,7 @@ def full(disk: Path) -> Iterator[None]:
 def test_a_full_disk_ends_the_run_in_words_and_what_was_stored_is_there(
     small_disk: Path, oracle: Oracle
 ) -> None:
-    """Broken if a full disk killed agents, hung the command, left the load running, or cost
+    """Broken if a full disk kills agents, hangs the command, leaves the load running, or loses
     anything that had been acknowledged."""
     loadpilot = Loadpilot(small_disk / "work")
     with loadpilot.start(WEIGHTED, oracle.url, *LONG.local) as running:
@@ -99,8 +99,8 @@ def test_a_full_disk_ends_the_run_in_words_and_what_was_stored_is_there(
 def test_a_full_disk_of_a_fleet_stops_the_load_and_costs_nothing_that_was_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a command waited in silence for a run of which nothing can be stored, if its load
-    went on, or if what agents counted were gone when the disk has room again."""
+    """Broken if a command waits in silence for a run of which nothing can be stored, if its load
+    goes on, or if counts of agents are lost once the disk has room again."""
     with own_disk(tmp_path / "disk", FLEET_DISK_MIB) as disk:
         breakable_fleet = BreakableFleet(tmp_path, monkeypatch)
         store = f'"{breakable_fleet.folder / "store"}"'
@@ -142,7 +142,7 @@ def test_a_full_disk_of_a_fleet_stops_the_load_and_costs_nothing_that_was_counte
 
 @contextmanager
 def shrunk(disk: Path) -> Iterator[None]:
-    """A disk has no room beyond what it holds."""
+    """Shrinks a disk to what is stored on it."""
     facts = os.statvfs(disk)
     used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize
     for_now = ("mount", "-o", f"remount,size={used}", str(disk))
@@ -160,7 +160,7 @@ def shrunk(disk: Path) -> Iterator[None]:
 def test_a_disk_that_fails_to_sync_ends_the_run_in_words(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a write that did not reach the disk were acknowledged, or the run went on."""
+    """Broken if a write that did not reach the disk is acknowledged, or if the run goes on."""
     with loadpilot.start(WEIGHTED, oracle.url, *LONG.local) as running:
         assert oracle.wait_count(3 * LONG.rps, 30)
         (server,) = running.parts(Part.SERVER)
@@ -170,7 +170,8 @@ def test_a_disk_that_fails_to_sync_ends_the_run_in_words(
 
 
 def assert_refused_in_words(running: Running, why: str) -> Finished:
-    """The command says what is wrong and how to go on, and nothing of it is left."""
+    """Asserts that the command names the fault and the next command, and leaves no process
+    behind."""
     below = descendants(running.pid)
     running.until("log unavailable: ", 60)
     finished = running.end(30)
@@ -182,7 +183,7 @@ def assert_refused_in_words(running: Running, why: str) -> Finished:
 
 
 def assert_healed(loadpilot: Loadpilot, oracle: Oracle, refused: Finished) -> None:
-    """The next run is sound, and the one that was cut short adds up."""
+    """Asserts that the next run is sound, and that the counts of the interrupted run add up."""
     requests = oracle.requests()
     fresh = loadpilot.run(WEIGHTED, oracle.url, *SHORT.local)
     assert fresh.judged == 0, fresh.stderr
@@ -197,7 +198,7 @@ def assert_healed(loadpilot: Loadpilot, oracle: Oracle, refused: Finished) -> No
 
 @contextmanager
 def failing_sync(pid: int) -> Iterator[None]:
-    """Every sync of a process fails."""
+    """Makes every sync of a process fail."""
     calls = "fsync,fdatasync,sync_file_range"
     argv = ["strace", "-f", "-qq", "-p", str(pid), "-e", f"trace={calls}"]
     argv += ["-e", f"inject={calls}:error=EIO", "-o", "/dev/null"]
@@ -214,7 +215,8 @@ def failing_sync(pid: int) -> Iterator[None]:
 def test_a_stream_at_its_limit_ends_the_run_in_words(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, stream: str
 ) -> None:
-    """Broken if a load went on of which nothing could be reported, or ended without a reason."""
+    """Broken if load goes on of which nothing can be reported, or if the run ends without a
+    reason."""
     load = Load(100, 40)
     breakable_fleet.coordinator()
     for name in ("a-1", "a-2"):
@@ -235,7 +237,7 @@ def test_a_stream_at_its_limit_ends_the_run_in_words(
 
 
 async def limit(breakable_fleet: BreakableFleet, stream: str) -> None:
-    """Allows a stream what it holds already, and a little more."""
+    """Limits a stream to its present size and 256 bytes more."""
     connection = await nats.connect(breakable_fleet.url, token=breakable_fleet.token)
     try:
         jetstream = connection.jetstream()

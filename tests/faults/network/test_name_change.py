@@ -57,7 +57,7 @@ targets = ["moving.test"]
 
 
 class Moving:
-    """Answers for `moving.test`, and for `allowed.test` always with ALLOWED."""
+    """Addresses of `moving.test`, which change; those of `allowed.test` are always ALLOWED."""
 
     def __init__(self) -> None:
         self.moves_after = 0
@@ -67,11 +67,11 @@ class Moving:
         self._last = 0
 
     def move(self, after: int, then: str) -> None:
-        """Answers so many further queries with ALLOWED, and all later ones with `then`."""
+        """Answers this number of further queries with ALLOWED, and all later ones with `then`."""
         self.moves_after, self.then, self._before = after, then, self._last
 
     def answer(self, name: str, earlier: int) -> list[str] | None:
-        """The addresses now."""
+        """The addresses of a name at this moment."""
         if name == "allowed.test":
             return [ALLOWED]
         if name != "moving.test":
@@ -102,7 +102,7 @@ def run(network: ClosedNetwork, target: str, *flags: str, path: str = "/look") -
 
 
 def counts(finished: Finished) -> dict[str, Any]:
-    """The calls by outcome; those that did not connect have the one cause."""
+    """The calls by outcome. Asserts the cause of those that did not connect."""
     calls = finished.report["calls"]
     outcomes: dict[str, Any] = calls["outcomes"]
     if refused := outcomes.get("connect"):
@@ -115,7 +115,7 @@ def counts(finished: Finished) -> dict[str, Any]:
 def test_a_name_that_moves_between_check_and_connect(
     network: ClosedNetwork, moving: Moving
 ) -> None:
-    """Broken if the agent connects to what a name leads to after its check. 6 s."""
+    """Broken if the agent connects to an address that a name got after its check. 6 s."""
     network.fleet.coordinator()
     network.fleet.agent("a-1")
     moving.move(1, METADATA)

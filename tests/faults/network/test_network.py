@@ -1,4 +1,4 @@
-"""Networks that lose, that are pulled out, that crawl: an agent at the end of a bad cable."""
+"""Networks that lose packets, are disconnected or are slow: an agent at the end of a bad cable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TASK = """
 
 @pytest.fixture
 def network() -> Iterator[Network]:
-    """Everything that a test starts after this is in a network of its own."""
+    """Every process that a test starts after this is in a network of the test's own."""
     with own_network() as network:
         yield network
 
@@ -53,7 +53,7 @@ def target(network: Network, tmp_path: Path) -> Iterator[Oracle]:
 def fleet(
     network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[RemoteLogFleet]:
-    """A fleet with a coordinator, an agent at a good cable and one at a bad one."""
+    """A fleet with a coordinator and an agent at the good cable. Tests add one at the bad cable."""
     with RemoteLogFleet(tmp_path, monkeypatch, network) as fleet:
         fleet.coordinator()
         fleet.agent("good")
@@ -75,7 +75,7 @@ def under_way(
 def test_five_seconds_of_silence_in_one_direction_cost_nothing(
     network: Network, fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle, hook: str
 ) -> None:
-    """Broken if a short loss stopped an agent, or lost or doubled a delta."""
+    """Broken if a short loss of packets stops an agent, or loses or doubles a delta."""
     load = Load(100, 14)
     fleet.agent("bad", url=fleet.far_url)
     with under_way(fleet, loadpilot, target, load) as running:
@@ -95,8 +95,8 @@ def test_five_seconds_of_silence_in_one_direction_cost_nothing(
 def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
     network: Network, fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle, how: str
 ) -> None:
-    """Broken if an agent that cannot be stopped went on, sent arrivals of shards that had moved to
-    others, or stayed away when it could be reached again."""
+    """Broken if an agent goes on when no stop can reach it, sends arrivals of shards that had moved
+    to others, or does not return when it can be reached again."""
     load = Load(60, 45)
     bad = fleet.agent("bad", url=fleet.far_url)
     with under_way(fleet, loadpilot, target, load) as running:
@@ -104,7 +104,7 @@ def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
             with network.unplugged():
                 time.sleep(10)
         else:
-            # Neither side sees the connection close: each takes the other for alive.
+            # Neither side sees the connection close: each considers the other alive.
             with network.drops("output", "input"):
                 fleet.kill_server()
                 fleet.start_server()
@@ -123,7 +123,7 @@ def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
 def test_a_cable_that_carries_less_than_is_measured_costs_bounded_memory(
     network: Network, fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle
 ) -> None:
-    """Broken if what cannot be published yet ate the machine, or held the load up."""
+    """Broken if deltas that cannot be published yet use up the memory, or delay the load."""
     bad = fleet.agent("bad", url=fleet.far_url)
     scene = WIDE + "".join(TASK.format(n=n) for n in range(30))
     samples = ("--samples", "samples.csv")
@@ -132,7 +132,7 @@ def test_a_cable_that_carries_less_than_is_measured_costs_bounded_memory(
         assert target.wait_count(400, 30)
         before = resident(bad.pid)
         network.slow("256kbit")
-        assert target.wait_count(2 * 200 * 39, 90), "the load is not held up"
+        assert target.wait_count(2 * 200 * 39, 90), "the load is delayed"
         grown = resident(bad.pid) - before
         finished = running.end()
     print(f"grown by {grown / MIB:.1f} MiB")
@@ -142,7 +142,7 @@ def test_a_cable_that_carries_less_than_is_measured_costs_bounded_memory(
 
 
 def resident(pid: int) -> int:
-    """Memory of a process, in bytes."""
+    """Resident memory of a process, in bytes."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     (line,) = [one for one in status.splitlines() if one.startswith("VmRSS")]
     return int(line.split()[1]) * 1024

@@ -55,7 +55,7 @@ def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClosedN
 
 
 def token(network: ClosedNetwork, folder: Path) -> str:
-    """The line by which the host shows that the tenant may load it."""
+    """The line with which the host shows that the tenant may load it."""
     key = str(folder / "ownership.key")
     made = network.loadpilot.call("admin", "ownership-token", "shop", HOST, "--key-file", key)
     assert made.code == 0, made.stderr
@@ -64,8 +64,8 @@ def token(network: ClosedNetwork, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_only_addresses_with_the_token_are_loaded(network: ClosedNetwork, tmp_path: Path) -> None:
-    """Broken if one server with the token opens the other ones that its name leads to, or if an
-    agent that joins a run loads what another one found.
+    """Broken if one server with the token opens the other servers of its name, or if an agent that
+    joins a run loads an address because another agent found the token there.
 
     Costs 20 s.
     """

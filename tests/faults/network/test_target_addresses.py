@@ -1,7 +1,7 @@
 """Every way to write or reach a closed address: the agent opens no connection to it.
 
-Command and coordinators allow the addresses, so that the agent alone stands between a plan and the
-listener. An agent that allows them, too, shows that each way leads there.
+Command and coordinators allow the addresses, so that only the agent protects the listener from a
+plan. A run with an agent that allows them, too, shows that each way leads there.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ ROADS = {
     "closed_loop": (WEIGHTED, CLOSED, ("--users", "2")),
     "python": (SCRIPTED, CLOSED, ()),
 }
-"""Scenario, target and flags of every other road to METADATA."""
+"""Scenario, target and flags of every other way ("road") to METADATA."""
 
 
 @pytest.fixture
 def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClosedNetwork]:
-    """The network with a command and a coordinator that allow all of it."""
+    """The network, with a command and a coordinator that allow all of its addresses."""
     monkeypatch.setenv("LOADPILOT_ALLOW_TARGET", ",".join(OPEN))
     with enter_closed_network(tmp_path, monkeypatch, lambda name, _: NAMES.get(name)) as network:
         allowed = [word for one in OPEN for word in ("--allow-target", one)]
@@ -124,13 +124,13 @@ def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClosedN
 
 
 def agent(network: ClosedNetwork, environ: pytest.MonkeyPatch, *allowed: str) -> None:
-    """Start the agent, which allows these addresses and proxies."""
+    """Starts the agent, which allows these addresses, and proxies."""
     environ.setenv("AGENT_ALLOW_TARGET", ",".join(allowed))
     network.fleet.agent("a-1", "--allow-proxy")
 
 
 def run(network: ClosedNetwork, road: str) -> Finished:
-    """A run over a road; what came before is not counted."""
+    """A run over one of ROADS. The counts of the listener begin at 0."""
     scenario, target, flags = ROADS[road]
     network.listener.forget()
     network.listener.location = f"{flags[1]}/landed" if scenario == AWAY else "/"
@@ -139,7 +139,8 @@ def run(network: ClosedNetwork, road: str) -> Finished:
 
 
 def assert_refused(network: ClosedNetwork, finished: Finished, wanted: str) -> None:
-    """The run has no load, and the command says which address is not allowed."""
+    """Asserts that the run has no load, and that the command names the address that is not
+    allowed."""
     output = finished.stdout + finished.stderr
     assert finished.code == 4, output
     assert f"not allowed: {wanted} " in output, output
@@ -148,7 +149,8 @@ def assert_refused(network: ClosedNetwork, finished: Finished, wanted: str) -> N
 
 
 def assert_stored(network: ClosedNetwork, runs: dict[str, str]) -> None:
-    """Reports from the log name the addresses, too: a run for each of these words."""
+    """Asserts that the report from the log names the address, too; `runs` has the run of each
+    address."""
     for wanted, run_id in runs.items():
         stored = network.loadpilot.call("report", run_id, "--nats-url", network.fleet.url)
         assert f"not allowed: {wanted} " in stored.stdout, stored
@@ -158,8 +160,8 @@ def assert_stored(network: ClosedNetwork, runs: dict[str, str]) -> None:
 def test_no_way_to_write_an_address_opens_it(
     network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if an agent connects to an address that is written, or resolved, in another way than
-    its operator thought of.
+    """Broken if an agent connects to a closed address that is written or resolved in an unusual
+    way.
 
     Costs 18 s.
     """
@@ -188,7 +190,7 @@ def test_of_two_addresses_the_allowed_one_is_taken(
 def test_each_of_these_ways_leads_to_its_address(
     network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if the test above would pass where the address cannot be reached anyway.
+    """Broken if the test above passes only because the address cannot be reached anyway.
 
     Costs 6 s.
     """
@@ -207,7 +209,7 @@ def test_each_of_these_ways_leads_to_its_address(
 def test_no_other_road_leads_to_a_closed_address(
     network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a setting of a run, a redirect, a proxy or a protocol leads around the policy.
+    """Broken if a setting of a run, a redirect, a proxy or a protocol bypasses the policy.
 
     Costs 10 s.
     """
@@ -221,7 +223,7 @@ def test_no_other_road_leads_to_a_closed_address(
 def test_each_of_these_roads_leads_to_its_address(
     network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if the test above would pass where the road leads nowhere.
+    """Broken if the test above passes only because the road leads nowhere.
 
     Costs 60 s.
     """
@@ -234,7 +236,7 @@ def test_each_of_these_roads_leads_to_its_address(
 def test_a_plan_with_a_proxy_needs_an_agent_that_allows_it(
     network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a run reaches an address behind a proxy, where no agent judges it. 2 s."""
+    """Broken if a run reaches an address behind a proxy, where no agent checks it. 2 s."""
     monkeypatch.setenv("AGENT_ALLOW_TARGET", ALLOWED)
     network.fleet.agent("a-1")
     flags = ("--proxy", f"http://{ALLOWED}:80")

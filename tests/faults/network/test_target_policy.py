@@ -71,7 +71,8 @@ def listening(network: Network) -> Iterator[Counting]:
 
 
 def test_a_name_that_leads_to_a_closed_address_is_not_connected_to(loadpilot: Loadpilot) -> None:
-    """Broken if the agent judged what the plan says instead of what it connects to."""
+    """Broken if the agent checks the text of the plan instead of the address that it connects
+    to."""
     with own_network() as network, listening(network) as server:
         target = f"http://{int(IPv4Address(ADDRESS))}:{server.server_address[1]}"
         closed = loadpilot.run(WEIGHTED, target, *SHORT)

@@ -1,4 +1,5 @@
-"""Several coordinators, some of them frozen or killed: one log, and one mind."""
+"""Several coordinators, some of them frozen or killed: their decisions never contradict each
+other."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ ONCE = ("RunCreated", "ShardsAssigned", "StartScheduled", "RunSealed")
 
 
 def decisions(fleet: Fleet, folder: Path) -> list[tuple[str, int]]:
-    """Every decision in the log with its generation, 0 if it has none, as a foreign reader sees
-    them; the server is gone after that."""
+    """Every decision in the log with its generation (0 if it has none), read without the product.
+    Ends the server."""
     fleet.server.kill()
     fleet.server.end()
     entries = [entry for entry in rawlog.read(fleet.folder, folder) if entry.kind == "ctl"]
@@ -45,8 +46,8 @@ def decisions(fleet: Fleet, folder: Path) -> list[tuple[str, int]]:
 def test_a_coordinator_that_was_frozen_changes_nothing_when_it_wakes(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if what a coordinator knew before it was frozen can still be decided, or if it calls
-    agents lost that it only did not hear."""
+    """Broken if a coordinator still decides from its state before it was frozen, or if it declares
+    agents lost whose heartbeats it missed while it was frozen."""
     rps, secs = 100, 20
     frozen = fleet.coordinator(*COORDINATOR)
     fleet.coordinator(*COORDINATOR)
@@ -74,7 +75,7 @@ def test_a_coordinator_that_was_frozen_changes_nothing_when_it_wakes(
 def test_five_coordinators_are_killed_one_by_one_and_the_last_one_knows_everything(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a decision is made twice, or only one coordinator knows of it."""
+    """Broken if a decision is made twice, or if only one coordinator knows it."""
     rps, secs = 100, 8
     dice = random.Random(20261122)  # noqa: S311  (no secret hangs on it)
     coordinators = [fleet.coordinator(*COORDINATOR) for _ in range(5)]

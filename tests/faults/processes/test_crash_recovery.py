@@ -1,4 +1,4 @@
-"""What a killed agent had finished is in the report; what was in flight is `indeterminate`."""
+"""Calls that a killed agent had finished are in the report; calls in flight are `indeterminate`."""
 
 from __future__ import annotations
 
@@ -46,13 +46,14 @@ def remains(loadpilot: Loadpilot) -> list[Path]:
 
 
 def under_way(running: Running, oracle: Oracle) -> Process:
-    """The first agent, once the run is in full swing."""
+    """Waits until the run sends at its full rate; returns the first agent."""
     assert oracle.wait_count(UNDER_WAY, 30)
     return running.parts(Part.AGENT)[0]
 
 
 def assert_no_finished_call_is_missing(finished: Finished, received: int) -> int:
-    """Each request that the target received is finished or was in flight; returns the latter."""
+    """Asserts that each request that the target received has finished or was in flight; returns the
+    number of those in flight."""
     report = finished.report
     outcomes = report["calls"]["outcomes"]
     assert set(outcomes) <= {"ok", "indeterminate"}
@@ -68,7 +69,7 @@ def assert_no_finished_call_is_missing(finished: Finished, received: int) -> int
 
 
 def tail_of(report: dict[str, Any]) -> dict[str, Any] | None:
-    """What the process of agent-1 left that was replaced."""
+    """The tail, as the report has it, of the killed process of agent-1."""
     killed = holders_of(report, "agent-1")[0]
     assert killed["lost"] == "replaced"
     tail: dict[str, Any] | None = killed.get("tail")
@@ -80,17 +81,17 @@ def tail_of(report: dict[str, Any]) -> dict[str, Any] | None:
 def test_a_killed_agent_loses_no_call_that_it_finished(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the last second of a killed process were lost, counted twice, or said to be
-    finished although its end was not observed."""
+    """Broken if the last second of a killed process is lost or counted twice, or if its calls count
+    as finished although their end was not observed."""
     oracle.delay(DELAY_MS)
     with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
         kill(under_way(running, oracle))
         running.until("restarted agent-")
         finished = running.end()
     cut = assert_no_finished_call_is_missing(finished, len(oracle.requests()))
-    assert cut > 0, "some answers were under way"
+    assert cut > 0, "no call was in flight at the kill"
     assert tail_of(finished.report) == {"indeterminate": cut, "lost": None}
-    assert finished.report["arrivals"]["lost"] > 0, "arrivals due before the takeover were not sent"
+    assert finished.report["arrivals"]["lost"] > 0, "no arrival due before the takeover is lost"
     assert remains(loadpilot) == []
     again = loadpilot.call("report", finished.run, "--json")
     assert finished.report["digest"] in again.stdout
@@ -101,13 +102,14 @@ def test_a_killed_agent_loses_no_call_that_it_finished(
 def test_the_log_server_killed_with_it_changes_nothing(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if what was in no acknowledged delta had to reach NATS from the process itself."""
+    """Broken if counts that no acknowledged delta contains can reach NATS only from the killed
+    process itself."""
     oracle.delay(DELAY_MS)
     with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
         agent = under_way(running, oracle)
         (server,) = running.parts(Part.SERVER)
         kill(server)
-        assert oracle.wait_count(UNDER_WAY + 60, 30), "agents go on without a log"
+        assert oracle.wait_count(UNDER_WAY + 60, 30), "agents wait for the log"
         kill(agent)
         finished = running.end()
     cut = assert_no_finished_call_is_missing(finished, len(oracle.requests()))
@@ -120,8 +122,8 @@ def test_the_log_server_killed_with_it_changes_nothing(
 def test_killed_again_while_it_reports_it_loses_nothing_either(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a successor had to live to its end for what it found to be counted, or counted it
-    once more."""
+    """Broken if a tail is lost because the process that reports it is killed, too, or if it is
+    counted twice."""
     oracle.delay(DELAY_MS)
     with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
         first = under_way(running, oracle)
@@ -147,11 +149,11 @@ def test_killed_again_while_it_reports_it_loses_nothing_either(
 def test_what_is_lost_with_its_files_is_named(
     loadpilot: Loadpilot, oracle: Oracle, gone: str
 ) -> None:
-    """Broken if files that are gone made a report that looks complete."""
+    """Broken if the report looks complete although the files of a killed process are gone."""
     oracle.delay(DELAY_MS)
     with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
         agent = under_way(running, oracle)
-        # It goes on writing to what has no name any more.
+        # The agent goes on writing to the deleted file.
         for file in (loadpilot.log / "log-1" / "agents").glob(f"*.agent-1.*.{gone}"):
             file.unlink()
         kill(agent)
@@ -164,7 +166,7 @@ def test_what_is_lost_with_its_files_is_named(
         if gap["holder"]["agent"] == "agent-1"
     ]
     assert ticks
-    assert received > report["calls"]["attempted"], "a part of a second is gone"
+    assert received > report["calls"]["attempted"], "no call is missing in the report"
     assert received - report["calls"]["attempted"] <= report["arrivals"]["lost"]
     assert "lost_interval" in {f["kind"] for f in report["certificate"]["findings"]}
     tail = tail_of(report)
@@ -181,7 +183,7 @@ def test_what_is_lost_with_its_files_is_named(
 def test_scenarios_that_look_at_answers_lose_nothing_either(
     loadpilot: Loadpilot, oracle: Oracle, and_then: str
 ) -> None:
-    """Broken if names of calls, checks or metrics were known to a process alone."""
+    """Broken if only the killed process knows the names of calls, checks or metrics."""
     oracle.delay(50)
     in_python = and_then == ORDERED
     scenario = WATCHED.format(and_then=and_then, compile=not in_python)
@@ -197,7 +199,7 @@ def test_scenarios_that_look_at_answers_lose_nothing_either(
     (task,) = report["tasks"]
     assert {call["name"] for call in task["calls"]} == {"GET /browse", "POST /buy"}
     bought = sum(1 for request in oracle.requests() if request.route == "/buy")
-    # A call whose answer was there is finished; its task had perhaps not seen it yet.
+    # A call is finished once its response was there; its task may not have examined it yet.
     assert bought - IN_FLIGHT_MAX <= report["checks"]["passed"] <= bought
     assert report["checks"]["failed"] == 0
     if in_python:

@@ -1,7 +1,7 @@
 """Agents come and go while a run goes on: shards follow them, and every arrival is accounted for.
 
-On fleets, where no supervisor restarts a dead process. The timeouts of a fleet are shortened; only
-their order must hold.
+On fleets, where no supervisor restarts a dead process. The timeouts of the fleet are shortened;
+their order is that of the defaults.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Scripted(VUser):
 def test_a_run_grows_by_the_agents_that_come(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if agents that come late stand idle, or if a shard that moves is sent twice, or not
-    at all, at the tick at which it moves."""
+    """Broken if agents that join late get no load, or if arrivals of a shard are sent twice, or not
+    at all, in the tick in which it moves."""
     rps, secs = 100, 15
     fleet.coordinator(*COORDINATOR)
     fleet.agent("a-1", *AGENT)
@@ -98,8 +98,8 @@ def test_a_run_grows_by_the_agents_that_come(
 def test_who_joins_gets_users_that_are_prepared_already(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a newcomer logs users in again, cannot serve its part of them, or if anything that
-    happens once per run happens for each agent."""
+    """Broken if a newcomer logs users in again, cannot serve its share of them, or if a step that
+    belongs to a run is performed for each agent."""
     fleet.coordinator(*COORDINATOR)
     fleet.agent("a-1", *AGENT)
     flags = ("--external-agents", "2", "--min-agents", "1", "--wait-agents", "1s")
@@ -136,19 +136,19 @@ def test_one_of_four_is_killed_and_the_others_share_what_it_held(
     report = finished.report
     plan = Plan(report, rps, secs)
     missing = assert_accounted(finished, oracle, plan)
-    # Late arrivals of a-2 were due before the last one that it sent.
+    # Arrivals that a-2 dropped as late were due before the last one that it sent.
     held = {n for n in range(plan.planned) if plan.owner(n)[0] == "a-2"}
     last = max(map(plan.tick, held - missing))
     early = {n for n in held & missing if plan.tick(n) < last}
     hole = not_late(missing, finished, plan, "a-2") - early
-    assert len(missing) - len(hole) <= late_of(report), "the dead sent something"
+    assert len(missing) - len(hole) <= late_of(report), "arrivals before the kill are missing"
     missing = hole
     takeover = plan.maps[1]["from_tick"]
-    assert max(map(plan.tick, missing)) < takeover, "it was taken over, and not sent"
+    assert max(map(plan.tick, missing)) < takeover, "an arrival is missing after the takeover"
     # From its last answered heartbeat to the tick at which others go on.
     assert len(missing) <= (LOST_S + BEAT_S + ROOM_S + 2 * TICK_S) * rps / 4
     lost = report["arrivals"]["lost"]
-    # What it had sent and not reported is lost with it: less than two ticks.
+    # Arrivals that it had sent and not reported count as lost, too: less than two ticks.
     assert len(missing) <= lost <= len(missing) + 2 * TICK_S * rps / 4
     assert {gap["holder"]["agent"] for gap in report["gaps"]["lost"]} == {"a-2"}
     assert plan.sizes() == [85, 85, 86]
@@ -194,7 +194,7 @@ def test_no_row_is_taken_twice_when_an_agent_is_killed(
 def test_agents_are_killed_and_added_all_the_time(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run does not outlive all the agents that it started with."""
+    """Broken if a run ends with the agents that it started with."""
     rps, secs = 90, 30
     fleet.coordinator(*COORDINATOR)
     agents = [fleet.agent(f"a-{n}", *AGENT) for n in range(3)]
@@ -218,8 +218,8 @@ def test_agents_are_killed_and_added_all_the_time(
 def test_an_agent_that_was_frozen_is_taken_back(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a machine that was suspended stays idle for the rest of the run, or sends what
-    others have sent meanwhile."""
+    """Broken if an agent that was suspended stays idle for the rest of the run, or sends arrivals
+    that others have sent meanwhile."""
     rps, secs = 100, 20
     fleet.coordinator(*COORDINATOR)
     frozen, _ = (fleet.agent(name, *AGENT) for name in ("a-1", "a-2"))
@@ -233,11 +233,11 @@ def test_an_agent_that_was_frozen_is_taken_back(
         running.until("a-1 joins with 128")
         finished = running.end()
     plan = Plan(finished.report, rps, secs)
-    # Threads that thaw before the fence send what is not late yet; it counts as excess.
+    # Threads that wake before the fence send arrivals that are not late yet; these count as excess.
     missing = assert_accounted(finished, oracle, plan, LATENESS_S * rps / 2 + 2)
     assert not_late(missing, finished, plan, "a-1")
     boots = {boot for agent, boot in started(finished.report) if agent == "a-1"}
-    assert len(boots) == 2, "it comes back under another name"
+    assert len(boots) == 2, "the agent does not return under a new boot id"
     assert plan.sizes() == [128, 128]
 
 
@@ -245,8 +245,8 @@ def test_an_agent_that_was_frozen_is_taken_back(
 def test_everything_is_killed_and_started_again_and_the_run_goes_on(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if anything that a run needs is not in its log, or if the time without any process is
-    made up for, or passed over."""
+    """Broken if a run needs state that is not in its log, or if arrivals due while no process ran
+    are sent later, or are not reported."""
     rps, secs = 100, 25
     coordinator = fleet.coordinator(*COORDINATOR)
     agents = [fleet.agent(f"a-{n}", *AGENT) for n in (1, 2)]
@@ -268,8 +268,10 @@ def test_everything_is_killed_and_started_again_and_the_run_goes_on(
     missing = assert_accounted(finished, oracle, plan)
     dead = set(plan.owners[0].values())
     after = range(min(missing), plan.planned)
-    assert missing == {n for n in after if plan.owner(n) in dead}, "a hole until each is back"
-    # The first that is back may take everything, and share it with the other one later.
+    assert missing == {n for n in after if plan.owner(n) in dead}, (
+        "other arrivals are missing than those of agents that were away"
+    )
+    # The first agent that is back may take all shards, and share them with the other one later.
     back = next(n for n, owners in enumerate(plan.owners) if not dead & set(owners.values()))
     assert max(map(plan.tick, missing)) == plan.maps[back]["from_tick"] - 1
     assert report["arrivals"]["lost"] >= len(missing)
@@ -280,7 +282,8 @@ def test_everything_is_killed_and_started_again_and_the_run_goes_on(
 def test_agents_that_stopped_by_themselves_go_on_when_the_log_is_back(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a server that is away for longer than the fence ends every run of its fleet."""
+    """Broken if a nats-server that is away for longer than the fence ends every run of its
+    fleet."""
     rps, secs = 100, 20
     fleet.coordinator(*COORDINATOR)
     agents = [fleet.agent(f"a-{n}", *AGENT) for n in (1, 2)]
@@ -306,14 +309,14 @@ def test_agents_that_stopped_by_themselves_go_on_when_the_log_is_back(
     spans = [ordered[i + count - 1] - ordered[i] + 1 for i in range(late + 1)]
     assert min(spans) - count <= rps // 2, "the arrivals are missing in more than one interval"
     lost, dropped = report["arrivals"]["lost"], sum(report["arrivals"]["dropped"].values())
-    assert lost + dropped == len(missing), "the survivors have reported all that they sent"
+    assert lost + dropped == len(missing), "missing arrivals are not reported as lost or dropped"
 
 
 @pytest.mark.long
 def test_users_of_a_closed_loop_move_to_who_joins(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if users stay where they were, run in two places, or vanish on the way."""
+    """Broken if users stay on their agent, run on two agents, or vanish in the move."""
     users, secs, delay_ms = 10, 12, 50
     oracle.delay(delay_ms)
     fleet.coordinator(*COORDINATOR)
@@ -339,5 +342,5 @@ def test_users_of_a_closed_loop_move_to_who_joins(
     for _, change in sorted(moments):
         busy += change
         most = max(most, busy)
-    # A user that moves begins there while its last iteration here may still end.
+    # A user that moves may begin on its new agent while its last iteration runs on the old one.
     assert most <= users + users // 2

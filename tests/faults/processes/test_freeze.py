@@ -1,4 +1,4 @@
-"""Who stands still for a while and does not know it: an agent, a coordinator, the log itself."""
+"""A process is frozen for a while, without notice: an agent, a coordinator or the nats-server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_a_frozen_agent_wakes_to_silence(
     freeze_s: float,
     constants: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
-    """Broken if a process that slept sent what had become others', or caught up in a burst."""
+    """Broken if a process that was frozen sends arrivals of shards that others hold by then, or
+    catches up in a burst."""
     coordinator, agent = constants
     breakable_fleet.coordinator(*coordinator)
     sleeper = breakable_fleet.agent("a-1", *agent)
@@ -68,7 +69,7 @@ def test_a_frozen_agent_wakes_to_silence(
     assert its_connections
     after = [one for one in requests if one.arrival_us >= woken_us]
     assert [one for one in after if one.connection in its_connections] == [], (
-        "sent on connections of the one that slept, before it held anything again"
+        "the frozen agent sent before it held shards again"
     )
     assert Counter(map(arrival_of, requests)).most_common(1)[0][1] == 1
     dropped = report["arrivals"]["dropped"]
@@ -82,8 +83,8 @@ def test_a_frozen_agent_wakes_to_silence(
 def test_a_frozen_coordinator_is_not_missed_and_decides_nothing_when_it_wakes(
     tmp_path: Path, oracle: Oracle
 ) -> None:
-    """Broken if a coordinator that slept called everybody lost, or wrote what it had decided before
-    it fell asleep."""
+    """Broken if a coordinator that was frozen declares all agents lost, or writes a decision from
+    before the freeze."""
     load = Load(60, 40)
     with two_coordinators(tmp_path).start(WEIGHTED, oracle.url, *load.local) as running:
         assert oracle.wait_count(2 * load.rps, 30)
@@ -101,7 +102,8 @@ def test_a_frozen_coordinator_is_not_missed_and_decides_nothing_when_it_wakes(
 def test_a_frozen_coordinator_of_a_fleet_is_not_missed(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken likewise, with constants so short that the frozen one has lost everybody twice."""
+    """Broken as above, with timeouts so short that the frozen coordinator would have lost all
+    agents twice."""
     load = Load(100, 14)
     first = breakable_fleet.coordinator(*SHORT_COORDINATOR)
     breakable_fleet.coordinator(*SHORT_COORDINATOR)
@@ -131,8 +133,8 @@ def test_a_frozen_coordinator_of_a_fleet_is_not_missed(
 def test_a_frozen_log_costs_at_most_what_the_fence_takes(
     loadpilot: Loadpilot, oracle: Oracle, noise_monitor: NoiseMonitor, load: Load, freeze_s: float
 ) -> None:
-    """Broken if agents that hear nothing went on for ever, stopped too soon, or did not come back
-    when the log does."""
+    """Broken if agents without a log go on for ever, stop too soon, or do not return when the log
+    does."""
     with loadpilot.start(WEIGHTED, oracle.url, *load.local) as running:
         assert oracle.wait_count(2 * load.rps, 30)
         (server,) = running.parts(Part.SERVER)
@@ -148,9 +150,9 @@ def test_a_frozen_log_costs_at_most_what_the_fence_takes(
         return
     requests = oracle.requests()
     silent = [one for one in requests if slept_us + 7_500_000 < one.arrival_us < woken_us]
-    assert silent == [], "agents that hear nothing stop after 7 s"
+    assert silent == [], "agents without a log went on for more than 7 s"
     last_due = load.planned - load.rps
-    assert any(arrival_of(one) > last_due for one in requests), "they take part again"
+    assert any(arrival_of(one) > last_due for one in requests), "the agents did not return"
     assert_no_burst(
         [one for one in requests if one.arrival_us > woken_us],
         report["run"]["start_at"],

@@ -1,4 +1,4 @@
-"""Kill anything, at any moment, without asking: the run goes on or ends, and the report adds up."""
+"""Any process is killed at any moment: the run goes on or ends, and the report adds up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ WEIGHTED = SCENARIOS / "weighted.py"
 
 
 def assert_ran_as_planned(finished: Finished, requests: list[Request]) -> None:
-    """Nothing is missing but what was late, nothing came twice, and the report says just that."""
+    """Asserts that only late arrivals are missing, that none came twice, and that the report says
+    so."""
     assert finished.judged == 0, finished.stderr
     report = finished.report
     assert report["run"]["ending"] == "completed"
@@ -50,7 +51,7 @@ def assert_ran_as_planned(finished: Finished, requests: list[Request]) -> None:
 def test_a_coordinator_that_is_killed_is_replaced_without_loss(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Whatever a coordinator knows that is not in the log would be lost here."""
+    """Broken if a coordinator knows anything that is not in the log."""
     with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
         assert oracle.wait_count(UNDER_WAY, 30)
         (coordinator,) = running.parts(Part.COORDINATOR)
@@ -67,8 +68,8 @@ def test_a_coordinator_that_is_killed_is_replaced_without_loss(
 def test_a_log_server_that_is_killed_comes_back_with_all_that_it_acknowledged(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """An acknowledgement before the disk, or an agent that sends only while it can publish, would
-    leave a hole."""
+    """Broken if an acknowledgement is sent before the message is on the disk, or if an agent sends
+    only while it can publish."""
     with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
         assert oracle.wait_count(UNDER_WAY, 30)
         (server,) = running.parts(Part.SERVER)
@@ -83,7 +84,8 @@ def test_a_log_server_that_is_killed_comes_back_with_all_that_it_acknowledged(
 def test_two_coordinators_that_race_from_the_start_decide_as_one(
     tmp_path: Path, oracle: Oracle
 ) -> None:
-    """A decision that both could write would double agents' work or contradict itself."""
+    """Broken if both can write one decision: agents would send twice, or decisions would contradict
+    each other."""
     with two_coordinators(tmp_path).start(WEIGHTED, oracle.url, *LOAD) as running:
         assert oracle.wait_count(UNDER_WAY, 30)
         assert len(running.parts(Part.COORDINATOR)) == 2
@@ -96,7 +98,7 @@ def test_two_coordinators_that_race_from_the_start_decide_as_one(
 def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Load whose command is dead must end, and stay ended."""
+    """Broken if load goes on whose command is dead, or if it begins again."""
     with loadpilot.start(WEIGHTED, oracle.url, *FLEET, "60s") as running:
         old = running.run_id()
         assert oracle.wait_count(UNDER_WAY, 30)
@@ -133,7 +135,7 @@ def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
 def test_an_agent_that_is_killed_comes_back_and_unsent_arrivals_are_named(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Silence about an agent's lost second would make the report look complete."""
+    """Broken if the report looks complete although a second of an agent is lost."""
     with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
         assert oracle.wait_count(UNDER_WAY, 30)
         first, second = running.parts(Part.AGENT)
@@ -145,7 +147,7 @@ def test_an_agent_that_is_killed_comes_back_and_unsent_arrivals_are_named(
         finished = running.end()
     report, requests = finished.report, oracle.requests()
     assert report["run"]["ending"] == "completed"
-    assert finished.code == 3, "a run with a hole of more than 1 % is not to be trusted"
+    assert finished.code == 3, "a run that lacks more than 1 % of its arrivals is trusted"
     assert_adds_up(report, len(requests))
     received = arrivals_of(finished.run, requests)
     assert max(received) < PLANNED
@@ -155,14 +157,14 @@ def test_an_agent_that_is_killed_comes_back_and_unsent_arrivals_are_named(
     assert successor["started"] > 0
     assert successor["finished"]
     due_last_secs = set(range(PLANNED - 2 * RPS, PLANNED))
-    assert due_last_secs <= set(received), "the run ends as planned"
+    assert due_last_secs <= set(received), "arrivals of the last two seconds are missing"
 
 
 @pytest.mark.case(n=20)
 def test_what_a_killed_stack_left_is_only_its_users_until_it_is_pruned(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Files that outlive their run would fill a disk, and could be read by others."""
+    """Broken if files outlive their run: they would fill a disk, and others could read them."""
     with loadpilot.start(WEIGHTED, oracle.url, *FLEET, "60s") as running:
         run = running.run_id()
         assert oracle.wait_count(UNDER_WAY, 30)
@@ -176,14 +178,15 @@ def test_what_a_killed_stack_left_is_only_its_users_until_it_is_pruned(
     assert kinds[".ring"] >= 2
     assert {file.stat().st_mode & 0o077 for file in left} == {0}
     assert all(file.name.startswith(f"{run}.agent-") for file in left)
-    # The next stack seals the run first: nothing can be reported of it any more.
+    # The next stack seals the run first: after that, nothing more can be reported of it.
     assert loadpilot.run(WEIGHTED, oracle.url, *FLEET, "1s").judged == 0
     assert loadpilot.call("runs", "prune", run).code == 0
     assert not any(file.exists() for file in left)
 
 
 def assert_adds_up(report: dict[str, Any], received: int) -> None:
-    """Every planned arrival is somewhere, and what is missing has an agent and ticks."""
+    """Asserts that every planned arrival is accounted for, and that gaps name an agent and
+    ticks."""
     arrivals, lost = report["arrivals"], report["gaps"]["lost"]
     dropped = sum(arrivals["dropped"].values())
     assert arrivals["planned"] == PLANNED
@@ -196,6 +199,6 @@ def assert_adds_up(report: dict[str, Any], received: int) -> None:
         assert gap["holder"]["agent"] == "agent-1"
         assert gap["holder"]["boot_id"]
         assert 0 <= gap["from_tick"] <= gap["to_tick"] < SECS
-    assert arrivals["lost"] > 0, "what was due until the successor took over was held by the dead"
+    assert arrivals["lost"] > 0, "no arrival due before the takeover is lost"
     assert report["certificate"]["grade"] == "INVALID"
     assert "lost_interval" in {f["kind"] for f in report["certificate"]["findings"]}

@@ -32,8 +32,8 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def assert_nothing_lost(finished: Finished, oracle: Oracle, secs: int) -> Plan:
-    """Holds a run to the oracle: each arrival that was not late came once, from the holder of its
-    shard."""
+    """Compares a run with the oracle: each arrival that was not late came once, from the holder of
+    its shard."""
     report = finished.report
     plan = Plan(report, RPS, secs)
     missing = assert_accounted(finished, oracle, plan)
@@ -45,7 +45,7 @@ def assert_nothing_lost(finished: Finished, oracle: Oracle, secs: int) -> Plan:
 
 
 def leave(agent: Running) -> None:
-    """Terminates an agent, and waits until the run's log says so."""
+    """Terminates an agent, and waits until it says that the run's log has its `AgentLeaving`."""
     agent.signal(signal.SIGTERM)
     agent.until("AgentLeaving")
 
@@ -55,8 +55,8 @@ def leave(agent: Running) -> None:
 def test_an_agent_that_leaves_loses_no_arrival(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if an arrival is lost or sent twice where shards leave an agent that ends, or if the
-    story of the run does not say who left and who took over."""
+    """Broken if an arrival is lost or sent twice when shards leave an agent that ends, or if the
+    timeline of the run does not say which agent left and which took over."""
     secs = 12
     oracle.delay(300)
     fleet.coordinator(*COORDINATOR)
@@ -71,7 +71,7 @@ def test_an_agent_that_leaves_loses_no_arrival(
     plan = assert_nothing_lost(finished, oracle, secs)
     assert [plan.sizes(n) for n in range(2)] == [[85, 85, 86], [128, 128]]
     (left,) = [one for one in finished.report["run"]["holders"] if one["holder"]["agent"] == "a-1"]
-    assert left.get("lost") is None, "it handed over what it held"
+    assert left.get("lost") is None, "the leaving agent counts as lost"
 
 
 @pytest.mark.case(n=4)
@@ -79,7 +79,7 @@ def test_an_agent_that_leaves_loses_no_arrival(
 def test_a_rollout_of_all_agents_loses_no_arrival(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run does not outlive all its agents, one after the other, without a hole."""
+    """Broken if replacing all agents of a run, one after the other, loses an arrival."""
     secs = 30
     fleet.coordinator(*COORDINATOR)
     old = [fleet.agent(f"a-{n}", *AGENT) for n in range(3)]
@@ -101,8 +101,7 @@ def test_a_rollout_of_all_agents_loses_no_arrival(
 def test_an_agent_leaves_while_no_coordinator_is_there(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if an agent that leaves does not wait for a coordinator that is killed and comes
-    back."""
+    """Broken if an agent that leaves does not wait until the killed coordinator is back."""
     secs = 14
     coordinator = fleet.coordinator(*COORDINATOR)
     leaver, _ = (fleet.agent(f"a-{n}", *AGENT) for n in (1, 2))
@@ -112,7 +111,7 @@ def test_an_agent_leaves_while_no_coordinator_is_there(
         coordinator.end()
         leave(leaver)
         before = oracle.counts().received
-        assert oracle.wait_count(before + RPS, 30), "it serves its shards meanwhile"
+        assert oracle.wait_count(before + RPS, 30), "the leaving agent does not serve its shards"
         fleet.coordinator(*COORDINATOR)
         running.until(f"a-1 {MOVED} its 128 shards: a-2 takes 128")
         assert leaver.end(20).code == 0
@@ -125,7 +124,7 @@ def test_an_agent_leaves_while_no_coordinator_is_there(
 def test_an_agent_leaves_while_another_one_joins(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a move that is under way is mistaken for one from the agent that leaves."""
+    """Broken if a move that is under way is mistaken for the move of the agent that leaves."""
     secs = 16
     fleet.coordinator(*COORDINATOR)
     leaver = fleet.agent("a-1", *AGENT)
@@ -147,7 +146,7 @@ def test_an_agent_leaves_while_another_one_joins(
 def test_an_agent_is_killed_before_others_have_taken_over(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if more is lost than what the killed agent still had to send."""
+    """Broken if more arrivals are lost than those that the killed agent still had to send."""
     secs = 12
     fleet.coordinator(*COORDINATOR)
     leaver, *_ = (fleet.agent(f"a-{n}", *AGENT) for n in (1, 2, 3))
@@ -180,7 +179,7 @@ def test_a_lone_agent_waits_for_a_newcomer_and_not_for_ever(
         running.until("a-2 joins with 256")
         assert leaver.end(20).code == 0
         before = oracle.counts().received
-        assert oracle.wait_count(before + RPS, 30), "it has taken over"
+        assert oracle.wait_count(before + RPS, 30), "the newcomer has not taken over"
         leave(last)
         assert last.end(20).code == 0
         running.until(f"capacity reduced: lost a-2 {TIMES} 256: left")

@@ -1,4 +1,5 @@
-"""Kill anything, at any moment, again and again: what is left adds up to what the target saw."""
+"""Random processes are killed at random moments: the report agrees with what the target
+received."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def test_five_coordinators_of_which_some_are_always_dying(
     load: Load,
     kills: int,
 ) -> None:
-    """Broken if two could decide the same, or a decision were known to a dead one only."""
+    """Broken if two coordinators can make one decision, or if only a dead one knows it."""
     coordinators = [breakable_fleet.coordinator() for _ in range(5)]
     for name in ("a-1", "a-2"):
         breakable_fleet.agent(name)
@@ -64,7 +65,7 @@ def test_five_coordinators_of_which_some_are_always_dying(
 def test_a_soak_in_which_anything_dies(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle, rng: random.Random
 ) -> None:
-    """Broken if any order of deaths lost or doubled a call in silence."""
+    """Broken if any order of kills loses or doubles a call without a word in the report."""
     load = Load(60, SOAK_SECS, agents=3)
     coordinators = [breakable_fleet.coordinator() for _ in range(2)]
     names = ["a-1", "a-2", "a-3"]

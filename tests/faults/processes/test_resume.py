@@ -1,4 +1,4 @@
-"""A run whose whole stack was killed: gone on with on request, else ended with all that it had."""
+"""A run whose whole stack was killed: resumed on request, else sealed with all that was counted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def load(secs: int) -> tuple[str, ...]:
 
 
 def kill_all(running: Running, oracle: Oracle) -> str:
-    """Kill everything at once when the run is in full swing; returns its id."""
+    """Kills all processes at once while the run sends at its full rate; returns its id."""
     run = running.run_id()
     assert oracle.wait_count(UNDER_WAY, 30)
     below = descendants(running.pid)
@@ -49,7 +49,7 @@ def resume(loadpilot: Loadpilot, run: str, *flags: str) -> Finished:
 
 
 def await_instant(at_us: int) -> None:
-    """Return when the wall clock says so: that is the event here."""
+    """Waits for an instant of the wall clock, which is the event here."""
     left_s = at_us / 1e6 - time.time()
     if left_s > 0:
         select.select([], [], [], left_s)
@@ -75,8 +75,8 @@ def test_a_resumed_run_goes_on_holding_its_gate(loadpilot: Loadpilot, oracle: Or
 
 @pytest.mark.slow
 def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a killed laptop costs the rest of a run, if what was due meanwhile is sent late,
-    or if anything that a killed agent had finished is missing, in the report or in the outputs."""
+    """Broken if the rest of a run is lost with a killed machine, if arrivals due meanwhile are sent
+    late, or if a call that a killed agent had finished is missing in the report or the outputs."""
     secs = 20
     oracle.delay(DELAY_MS)
     with loadpilot.start(WEIGHTED, oracle.url, *load(secs)) as running:
@@ -95,13 +95,15 @@ def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Or
     count = len(missing) - late
     assert count > 0, "nothing was missing while nothing ran"
     spans = [missing[at + count - 1] - missing[at] + 1 for at in range(late + 1)]
-    assert min(spans) == count, "one hole, and no other"
+    assert min(spans) == count, "arrivals are missing in more than one interval"
     assert len(received) > before + RPS
     arrivals = report["arrivals"]
     assert arrivals["planned"] == secs * RPS
-    assert arrivals["started"] == len(received) == ended(report), "what was sent is all counted"
+    assert arrivals["started"] == len(received) == ended(report), (
+        "a request that was sent is not counted"
+    )
     assert arrivals["lost"] + sum(arrivals["dropped"].values()) == len(missing)
-    assert finished.code == 3, "a run with a hole of more than 1 % is not to be trusted"
+    assert finished.code == 3, "a run that lacks more than 1 % of its arrivals is trusted"
     assert "goes on" in finished.stderr
     for form, rows in (
         ("csv", (loadpilot.folder / "resumed.csv").read_bytes().decode()),
@@ -120,8 +122,9 @@ def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Or
 
 @pytest.mark.slow
 def test_a_killed_run_is_read_and_not_steered(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a killed run is listed as running, its watch never ends, a request for a stack
-    that is gone takes effect later, or a resume beside a reader pretends that it goes on. 15 s."""
+    """Broken if a killed run is listed as running, if its watch never ends, if a request for a
+    stack that is gone takes effect later, or if a resume beside a reader claims that the run goes
+    on. 15 s."""
     with loadpilot.start(WEIGHTED, oracle.url, *load(600)) as running:
         run = kill_all(running, oracle)
     received = oracle.counts().received
@@ -129,7 +132,7 @@ def test_a_killed_run_is_read_and_not_steered(loadpilot: Loadpilot, oracle: Orac
     assert row.split()[3] == "killed", row
     (log,) = loadpilot.log.glob("log-*")
     with reading(log, lambda: False):
-        # The reader has a stack, which is not that of the run.
+        # The reader has a stack of its own, which is not that of the run.
         refused = loadpilot.call("resume", run)
         assert refused.code == 2
         busy = f"another command reads .loadpilot/log-1; end it, then resume run {run}"
@@ -143,7 +146,7 @@ def test_a_killed_run_is_read_and_not_steered(loadpilot: Loadpilot, oracle: Orac
         assert (refused.code, gone_stack in refused.stderr) == (4, True), refused.stderr
     assert oracle.counts().received == received
     with loadpilot.begin("resume", run) as resumed:
-        assert oracle.wait_count(received + RPS, 30), "an earlier request stopped it"
+        assert oracle.wait_count(received + RPS, 30), "an earlier request stopped the resumed run"
         resumed.signal(signal.SIGINT)
         assert resumed.end().code == 130
 
@@ -152,7 +155,8 @@ def test_a_killed_run_is_read_and_not_steered(loadpilot: Loadpilot, oracle: Orac
 def test_a_run_whose_time_is_over_is_ended_with_all_that_it_had(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run that comes back too late sends anything, or forgets what it had done."""
+    """Broken if a run that is resumed after its end sends anything, or loses what it had
+    counted."""
     secs = 4
     oracle.delay(DELAY_MS)
     with loadpilot.start(WEIGHTED, oracle.url, *load(secs)) as running:
@@ -174,7 +178,7 @@ def test_a_run_whose_time_is_over_is_ended_with_all_that_it_had(
 def test_a_run_that_is_not_resumed_ends_with_all_that_it_had(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run that is given up loses what its killed agents had finished."""
+    """Broken if a run that is not resumed loses calls that its killed agents had finished."""
     oracle.delay(DELAY_MS)
     with loadpilot.start(WEIGHTED, oracle.url, *load(60)) as running:
         run = kill_all(running, oracle)
@@ -190,7 +194,7 @@ def test_a_run_that_is_not_resumed_ends_with_all_that_it_had(
 
 @pytest.mark.long
 def test_a_followed_run_is_not_taken_from_its_command(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a second command could take over, or end, a run that is under way."""
+    """Broken if a second command can take over, or end, a run that is under way."""
     with loadpilot.start(WEIGHTED, oracle.url, *load(8)) as running:
         run = running.run_id()
         assert oracle.wait_count(RPS, 30)

@@ -24,7 +24,7 @@ STOP_US = 2_000_000
 def test_an_agent_that_is_terminated_loses_nothing(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if what was in flight were cut off, or what it had counted went with it."""
+    """Broken if calls in flight are cut off, or if the agent's counts are lost."""
     load = Load(100, 14)
     oracle.delay(300)
     breakable_fleet.coordinator(*SHORT_COORDINATOR)
@@ -37,13 +37,13 @@ def test_an_agent_that_is_terminated_loses_nothing(
         finished = running.end()
     report = breakable_fleet.assert_adds_up(finished, oracle, load.planned)
     assert report["run"]["ending"] == "completed"
-    assert report["calls"]["outcomes"] == {"ok": len(oracle.requests())}, "every call was finished"
+    assert report["calls"]["outcomes"] == {"ok": len(oracle.requests())}, (
+        "a call did not finish as ok"
+    )
     (left,) = [one for one in report["run"]["holders"] if one["holder"]["agent"] == "a-1"]
     assert left["finished"]
-    assert report["arrivals"]["lost"] == 0, "it served its shards until the other took them over"
-    assert not list(breakable_fleet.state("a-1").glob("*")), (
-        "everything is stored: nothing stays behind"
-    )
+    assert report["arrivals"]["lost"] == 0, "arrivals were lost before the takeover"
+    assert not list(breakable_fleet.state("a-1").glob("*")), "files of the agent stay behind"
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_an_agent_that_is_terminated_loses_nothing(
 def test_a_stop_reaches_agents_whose_coordinators_are_all_dead(
     breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if it took a coordinator to end a load: the target would not wait for one."""
+    """Broken if load can be ended only with a coordinator: the target cannot wait for one."""
     load = Load(100, 60)
     coordinators = [breakable_fleet.coordinator() for _ in range(2)]
     for name in ("a-1", "a-2"):
@@ -70,7 +70,7 @@ def test_a_stop_reaches_agents_whose_coordinators_are_all_dead(
     assert last_us is not None
     assert last_us - asked_us < STOP_US
     assert finished.code == 130
-    assert finished.report["run"]["state"] != "sealed", "no coordinator was there to seal it"
+    assert finished.report["run"]["state"] != "sealed", "the run was sealed without a coordinator"
     before = oracle.counts().received
     successor = breakable_fleet.coordinator()
     successor.until("RunSealed", 60)
@@ -87,7 +87,7 @@ def test_agents_without_a_coordinator_end_by_themselves(
     oracle: Oracle,
     noise_monitor: NoiseMonitor,
 ) -> None:
-    """Broken if a load without a coordinator to steer it went on for ever."""
+    """Broken if load without a coordinator goes on for ever."""
     load = Load(100, 60)
     coordinator = breakable_fleet.coordinator()
     agents = [breakable_fleet.agent(name, "--no-coordinator", "4s") for name in ("a-1", "a-2")]

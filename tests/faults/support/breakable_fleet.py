@@ -1,4 +1,4 @@
-"""A fleet of which every part can be taken away and given back.
+"""A fleet in which a test can kill and restart each process, the nats-server included.
 
 Like `tests/e2e/support/fleet.py`, with a nats-server that dies and comes back at the same address
 with the same store. Must never signal a process that it did not start.
@@ -26,44 +26,45 @@ SHORT_COORDINATOR = (
     *("--lost-after", "4s", "--fence-after", "2500ms"),
     *("--takeover-room", "1s", "--behind-after", "1s"),
 )
-"""The constants of a coordinator, shortened so that a loss takes seconds."""
+"""Timeouts of a coordinator, shortened so that a lost agent is detected within seconds."""
 SHORT_AGENT = ("--heartbeat", "300ms", "--fence", "2500ms")
-"""Those of its agents."""
+"""Timeouts of its agents."""
 
 
 class BreakableFleet(Fleet):
-    """A fleet that is hurt."""
+    """A fleet whose nats-server can be killed, and whose agents have a state directory of the
+    test."""
 
     def agent(
         self, name: str, *flags: str, program: Path | None = None, url: str | None = None
     ) -> Running:
-        """An agent that keeps what must outlive it."""
+        """Starts an agent with a state directory of its own."""
         place = ("--state-dir", str(self.state(name)))
         return super().agent(name, *place, *flags, program=program, url=url)
 
     def state(self, name: str) -> Path:
-        """Where an agent keeps what must outlive it."""
+        """The state directory of an agent."""
         return self.folder / f"state-{name}"
 
     def kill_server(self) -> None:
-        """Takes the log away, without a word."""
+        """Kills the nats-server."""
         self.server.kill()
         self.server.end()
 
     def messages(self, run: str) -> list[Any]:
-        """What the log holds of a run."""
+        """The messages of a run in the log."""
         return of_run(of_server(self.url, self.token), run)
 
     def evidence(self, finished: Finished, oracle: Oracle) -> Evidence:
-        """Everything about a run that has ended."""
+        """Report, log and target's requests of a run that has ended."""
         run = finished.run
         return Evidence(run, oracle.requests(), self.messages(run), finished.report)
 
     def assert_adds_up(
         self, finished: Finished, oracle: Oracle, planned: int, **how: Any
     ) -> dict[str, Any]:
-        """Holds the report of a run against target and log; gives it back."""
-        assert oracle.broken() == [], "what was received was no request"
+        """Compares the report of a run with target and log; returns the report."""
+        assert oracle.broken() == [], "the target received a broken request"
         found = check(self.evidence(finished, oracle), planned=planned, **how)
         assert found == [], "\n".join(found)
         return finished.report
@@ -71,7 +72,7 @@ class BreakableFleet(Fleet):
 
 @contextmanager
 def frozen(pid: int) -> Iterator[None]:
-    """A process that stands still and does not know it."""
+    """Freezes a process for the length of the block, by SIGSTOP."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -80,5 +81,5 @@ def frozen(pid: int) -> Iterator[None]:
 
 
 def kill(pid: int) -> None:
-    """Ends a process without asking."""
+    """Kills a process by SIGKILL."""
     os.kill(pid, signal.SIGKILL)

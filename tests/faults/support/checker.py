@@ -1,12 +1,12 @@
-"""What the target saw, what the log holds and what the report says, held against each other.
+"""Compares what the target received, what the log contains and what the report says.
 
     found = check(Evidence(run, requests, messages, report), planned=960)
     assert found == []
 
-Sets first, as databases are checked: what was acknowledged and is not there is *lost*, what is
-there and was not requested is *unexpected*, what is there twice is *duplicated*, and what is there
-without an acknowledgement is *recovered*. Then sums and inequalities. Pure; must never use
-code of the product, and never excuse anything that the report does not own up to.
+Sets are compared first, as checkers of databases do: acknowledged and absent is *lost*, present and
+never requested is *unexpected*, present twice is *duplicated*, present without an acknowledgement
+is *recovered*. Sums and inequalities follow. The functions are pure. They must never use code of
+the product, and never excuse a difference that the report does not state.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ANSWERED_CALLS = ("ok", "http_4xx", "http_5xx", "check_failed")
 UNSENT_CALLS = ("connect", "tls", "local")
 UNREPORTED = frozenset({"stopped", "unowned"})
 CUT_CALLS = ("indeterminate", "cancelled", "timeout", "io")
-"""Outcomes of calls that the target may have answered all the same."""
+"""Outcomes of calls that the target may have answered nevertheless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Message:
 
     @property
     def kind(self) -> str:
-        """What it is about: req, ctl, evt or delta."""
+        """Kind of the message, from its subject: req, ctl, evt or delta."""
         return self.subject.split(".")[4]
 
     @property
@@ -53,13 +53,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is known of one run."""
+    """Everything that was observed of one run."""
 
     run: str
     requests: Sequence[Request]
-    """What the target received whole."""
+    """The complete requests that the target received."""
     messages: Sequence[Message]
-    """What the log holds of the run."""
+    """The messages of the run in the log."""
     report: dict[str, Any]
     table: Sequence[str] | None = None
     """The ids of the calls in the table of `--samples`, if one was asked for."""
@@ -67,7 +67,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Sets:
-    """How what is there compares with what was asked for and acknowledged."""
+    """Differences between what was attempted, what was acknowledged and what is there."""
 
     lost: frozenset[Any]
     unexpected: frozenset[Any]
@@ -88,7 +88,7 @@ class Sets:
 
 @dataclass(slots=True)
 class Folded:
-    """The log, folded with nothing but its format."""
+    """The sums of a log, folded without code of the product."""
 
     started: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
@@ -102,7 +102,7 @@ class Folded:
 
 
 class Maps:
-    """Who held shards in which tick."""
+    """Which holders had shards in which tick."""
 
     def __init__(self, decisions: Sequence[dict[str, Any]]) -> None:
         self.assignments = [
@@ -130,7 +130,7 @@ def _holders(event: dict[str, Any]) -> set[tuple[str, str]] | None:
 
 
 def fold(messages: Sequence[Message]) -> Folded:
-    """Adds up everything that counts, each delta once, up to where the seal says."""
+    """Adds up the events that count, each delta once, up to the sequence that the seal names."""
     folded = Folded()
     control = [one for one in messages if one.stream == "LP_CTL"]
     decisions = [one for one in control if one.kind == "ctl"]
@@ -156,7 +156,7 @@ def fold(messages: Sequence[Message]) -> Folded:
 
 
 def _delta(folded: Folded, maps: Maps, message: Message) -> bool:
-    """Adds one delta; says whether it is one of this run."""
+    """Adds one delta; returns whether it belongs to this run."""
     delta = message.event
     if delta is None:
         return False
@@ -197,12 +197,12 @@ def check(
     late_max: int = 0,
     hidden: int | None = None,
 ) -> list[str]:
-    """Everything that does not fit, a sentence each.
+    """Lists every contradiction, each as a sentence.
 
-    `quiet` says that nothing was done to the run: then all must be equal, but for arrivals that the
-    report calls late, up to `late_max`: a busy machine makes them. `hidden` says that a process
-    could not report its counts, because its files or the log were gone: then the target may have
-    received as many requests more as the report calls lost, and so many besides.
+    With `quiet`, no fault was injected: all counts must be equal, except for up to `late_max`
+    arrivals that the report calls late, as a busy machine makes them. With `hidden`, a process
+    could not report its counts, because its files or the log were gone: the target may have
+    received as many more requests as the report calls lost, and `hidden` more.
     """
     folded = fold(evidence.messages)
     return [
@@ -264,7 +264,8 @@ def _of_the_log(report: dict[str, Any], folded: Folded) -> Iterable[str]:
 
 
 def _reported(dropped: dict[str, int]) -> dict[str, int]:
-    """Drops that agents report; those of shards without a holder, or after a stop, are folded."""
+    """Drops that agents report. Drops of shards without a holder, or after a stop, are derived by
+    the fold."""
     return {name: count for name, count in _some(dropped).items() if name not in UNREPORTED}
 
 

@@ -1,9 +1,9 @@
-"""A network that holds the addresses which agents must not reach, so that nothing goes out.
+"""A network that has the closed addresses itself, so that no connection leaves the machine.
 
 The thread of the test moves into a network of its own, as in `network`, whose only device is
-loopback. It has the addresses, one listener counts the connections to all of them, and names are
-resolved by a name server of the test. Needs root and Linux; must leave the machine's own network as
-it is.
+loopback. It has the addresses that agents must not reach, one listener counts the connections to
+all of them, and a name server of the test resolves names. Needs root and Linux; must leave the
+machine's own network as it is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ TOKENS = "/.well-known/loadpilot"
 
 
 class Counting(ThreadingHTTPServer):
-    """Counts connections by the address that they were opened to, and requests by that and Host."""
+    """Counts connections by their local address, and requests by that address and the Host
+    header."""
 
     address_family = socket.AF_INET6
     daemon_threads = True
@@ -62,15 +63,15 @@ class Counting(ThreadingHTTPServer):
         self.connections: Counter[str] = Counter()
         self.requests: Counter[tuple[str, str]] = Counter()
         self.location = "/"
-        """Where its redirects lead."""
+        """Location of its redirects."""
         self.published: dict[str, str] = {}
-        """The file with ownership tokens, by the address that shows it."""
+        """Content of the file with ownership tokens, by the address that serves it."""
         self.looked_for: Counter[str] = Counter()
         """Number of requests for that file, by address."""
         self.counting = threading.Lock()
         """Each request has a thread, and `+=` on a count is not atomic."""
         self.loaded = threading.Event()
-        """Set by each other request."""
+        """Set by each request for another path."""
         super().__init__(("::", port), Answer)
 
     def received(self, address: str) -> int:
@@ -95,7 +96,7 @@ class Counting(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    """200 to everything, 302 below /away, and the file with tokens where it is published."""
+    """Answers 302 below /away, the token file where it is published, and 200 to all else."""
 
     protocol_version = "HTTP/1.1"
 
@@ -129,14 +130,14 @@ class Answer(BaseHTTPRequestHandler):
 
 
 def local_address(connection: socket.socket) -> str:
-    """The address of this side; IPv4 as such."""
+    """The local address of a connection; an IPv4-mapped one as IPv4."""
     found = ip_address(connection.getsockname()[0])
     is_mapped = isinstance(found, IPv6Address) and found.ipv4_mapped is not None
     return str(found.ipv4_mapped if is_mapped else found)
 
 
 class NamespaceFleet(Fleet):
-    """A fleet whose members resolve names by the name server of the test."""
+    """A fleet whose processes run in the network namespace, and so use its name server."""
 
     def __init__(self, folder: Path, environ: pytest.MonkeyPatch, entry: tuple[str, ...]) -> None:
         self._entry = entry
@@ -147,7 +148,7 @@ class NamespaceFleet(Fleet):
 
 
 class ClosedNetwork:
-    """The network, its listener, its names, a fleet and the command."""
+    """The network: its listener, its name server, a fleet and the command."""
 
     def __init__(
         self, fleet: NamespaceFleet, loadpilot: Loadpilot, listener: Counting, names: NameServer

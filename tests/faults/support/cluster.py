@@ -1,4 +1,4 @@
-"""Three nats-servers that keep one log, of which any may die, freeze or be cut off.
+"""Three nats-servers that replicate one log. Tests kill, freeze or disconnect any of them.
 
 Must never end a process that it did not start.
 """
@@ -26,7 +26,7 @@ READY_S = 60.0
 
 
 class Cluster(BreakableFleet):
-    """A fleet whose log lives three times."""
+    """A fleet whose log has three replicas."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Cluster(BreakableFleet):
         server_networks: ServerNetworks | None = None,
     ) -> None:
         super().__init__(folder, environ)
-        environ.setenv("NATS_INSECURE", "1")  # the islands are of this machine
+        environ.setenv("NATS_INSECURE", "1")  # the networks are on this machine
         self._server_networks = server_networks
         hosts = server_networks.address if server_networks else dict.fromkeys(NODES, "127.0.0.1")
         clients = {node: f"{host}:{free_port()}" for node, host in hosts.items()}
@@ -59,7 +59,7 @@ class Cluster(BreakableFleet):
         return self.folder / f"{node}.conf"
 
     def start_server(self) -> None:
-        """Starts all nodes, and waits until they have one that leads them."""
+        """Starts all nodes, and waits until they have elected a leader."""
         for node in NODES:
             self.start_node(node)
         for node in NODES:
@@ -76,21 +76,21 @@ class Cluster(BreakableFleet):
         self.nodes[node].end()
 
     def spread(self) -> None:
-        """Keeps the log on all three nodes, as an operator would; returns when all are current."""
+        """Gives the streams three replicas, as an operator would; returns when all are current."""
         asyncio.run(self._ask(_spread))
 
     def leader(self, stream: str, *, but: str | None = None) -> str:
-        """Who leads a stream now; by the word of another one than some node."""
+        """The node that leads a stream now, as another node than `but` reports it."""
         others = [url for node, url in self.urls.items() if node != but]
         found: str = asyncio.run(self._ask(lambda js: _leader(js, stream), others))
         return found
 
     def give_lead(self, stream: str, node: str) -> None:
-        """Has a node lead a stream."""
+        """Makes a node the leader of a stream."""
         asyncio.run(self._ask(lambda js: _led_by(js, stream, node)))
 
     def messages(self, run: str) -> list[Any]:
-        """What the log holds of a run, by whichever node leads."""
+        """The messages of a run, read from the node that leads."""
         from tests.faults.support.stored_log import of_run, of_server  # noqa: PLC0415
 
         return of_run(of_server(list(self.urls.values()), self.token), run)

@@ -24,7 +24,8 @@ def load(rps: int, secs: int, want: int, *flags: str) -> tuple[str, ...]:
 
 
 class Plan:
-    """Who should have sent what, worked out anew from the rate and the maps of a report."""
+    """The expected sender of each arrival, computed from the rate and the assignments in a
+    report."""
 
     def __init__(self, report: dict[str, Any], rps: int, secs: int) -> None:
         self.rps, self.planned = rps, rps * secs
@@ -66,8 +67,9 @@ def started(report: dict[str, Any]) -> dict[tuple[str, str], int]:
 def assert_accounted(
     finished: Finished, oracle: Oracle, plan: Plan, excess_max: float = 0
 ) -> set[int]:
-    """The books balance, nothing came twice but the reported excess, and each agent sent its own
-    shards only; returns the arrivals that the target never got."""
+    """Asserts that all arrivals are accounted for, that none came twice beyond the reported excess,
+    and that each agent sent its own shards only. Returns the arrivals that the target never
+    received."""
     report = finished.report
     arrivals = report["arrivals"]
     assert report["run"]["ending"] == "completed", finished.stderr
@@ -83,14 +85,14 @@ def assert_accounted(
     assert len(missing) <= arrivals["lost"] + sum(arrivals["dropped"].values())
     shares = plan.shares(set(received))
     for holder, count in started(report).items():
-        assert count <= shares[holder] + excess_max, f"{holder} sent what was not its own"
+        assert count <= shares[holder] + excess_max, f"{holder} sent arrivals of another holder"
     return missing
 
 
 def not_late(missing: set[int], finished: Finished, plan: Plan, *gone: str) -> set[int]:
-    """Of the arrivals that the target never got, those of the agents that were gone; holds when
-    the others are no more than what agents dropped as late."""
+    """Returns the missing arrivals of the agents that were gone. Asserts that the other missing
+    ones are no more than those that agents dropped as late."""
     others = {arrival for arrival in missing if plan.owner(arrival)[0] not in gone}
     late_max = min(late_of(finished.report), LATE_MAX_SECS * plan.rps)
-    assert len(others) <= late_max, "an agent that was there did not send what was its own"
+    assert len(others) <= late_max, "an agent that was not gone did not send its arrivals"
     return missing - others

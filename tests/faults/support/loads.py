@@ -1,4 +1,4 @@
-"""The loads of the fault cases, and when their arrivals are due.
+"""The loads of the fault tests, and when their arrivals are due.
 
 Constant and uniform, so that the n-th arrival is due at start + n / rate: the
 target's log alone shows what is late, what is missing, and which shard it belongs to.
@@ -23,12 +23,12 @@ WEIGHTED = SCENARIOS / "weighted.py"
 LATENESS_MAX_S = 0.5
 """An arrival that is reached later than this is not sent."""
 SHARDS = 256
-"""Of every run of up to sixteen agents."""
+"""Number of shards of every run with up to sixteen agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """So many requests per second for so long."""
+    """A constant rate for a length of time."""
 
     rps: int
     secs: int
@@ -40,17 +40,17 @@ class Load:
 
     @property
     def late_max(self) -> int:
-        """Number of arrivals that may be late where other tests run beside the case."""
+        """Maximum number of late arrivals where other tests run beside the case."""
         return LATE_MAX_SECS * self.rps
 
     @property
     def local(self) -> tuple[str, ...]:
-        """As flags of a run on a stack of its own."""
+        """Flags of a run on a stack of its own."""
         return (*self._shape, "--agents", str(self.agents))
 
     @property
     def fleet(self) -> tuple[str, ...]:
-        """As flags of a run on a fleet."""
+        """Flags of a run on a fleet."""
         return (*self._shape, "--external-agents", str(self.agents))
 
     @property
@@ -59,22 +59,22 @@ class Load:
 
 
 def arrival_of(request: Request) -> int:
-    """Its number in the run."""
+    """Number of the arrival of a request."""
     return int((request.id or "//").split("/")[1])
 
 
 def lateness_us(request: Request, start_us: int, rps: int) -> int:
-    """How long after its due time the target received it."""
+    """How long after its due time the target received a request."""
     return request.arrival_us - start_us - arrival_of(request) * 1_000_000 // rps
 
 
 def buckets(requests: Iterable[Request], bucket_us: int = 100_000) -> Counter[int]:
-    """How many requests came in each tenth of a second."""
+    """Number of requests in each tenth of a second."""
     return Counter(request.arrival_us // bucket_us for request in requests)
 
 
 def first_owner(messages: Iterable[Message]) -> dict[int, str]:
-    """Who held each shard at the start."""
+    """The first holder of each shard."""
     for message in messages:
         if message.event is not None and message.event.get("type") == "ShardsAssigned":
             return owners(message.event)
@@ -82,7 +82,7 @@ def first_owner(messages: Iterable[Message]) -> dict[int, str]:
 
 
 def shards_of(holding: dict[str, Any]) -> list[int]:
-    """Unfold what is stored: shards, and strides of them as `[first, step, count]`."""
+    """The shards of a stored holding: single ones, and strides as `[first, step, count]`."""
     found: list[int] = []
     for piece in holding["shards"]:
         if isinstance(piece, int):

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 A, AAAA, CNAME = 1, 28, 5
 IN = 1
 ANSWER_FLAGS = 0x8580
-"""An answer, authoritative, recursion desired and available."""
+"""Flags of an authoritative answer, with recursion desired and available."""
 NAME_ERROR = 3
 TTL_S = 0
 QUESTION_NAME = b"\xc0\x0c"
-"""A pointer to the name of the question."""
+"""Compression pointer to the name in the question."""
 
 
 class NameServer:
@@ -83,7 +83,7 @@ def _name(query: bytes, at: int) -> tuple[str, int]:
 
 
 def _records(found: Sequence[str], kind: int) -> Iterator[bytes]:
-    """Records of the kind that was asked for; those after an alias are of its name."""
+    """Records of the queried type; those after an alias have its name."""
     owner = QUESTION_NAME
     for one in found:
         try:

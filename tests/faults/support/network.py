@@ -1,15 +1,15 @@
-"""A network of a test's own, whose cables can be pulled.
+"""Networks of a test's own, whose cables can be disconnected.
 
-The thread of the test, and with it every process that it starts, moves into a network of its own,
-in which nothing else of the machine is. The log lives in a second one. Two cables lead there, one
-for everybody and one for the agents that are to suffer. Needs root and Linux; must leave the
-machine's own network as it is.
+The thread of the test, and with it every process that it starts, moves into a network namespace of
+its own, which shares nothing with the machine. The nats-server runs in a second one. Two cables
+(veth pairs) connect them: one for all other processes and one for the agents whose connection is
+disturbed. Needs root and Linux; must leave the machine's own network as it is.
 
     test's network                                    log's network
       oracle, coordinators, command  -- 10.77.1.1/24 -- 10.77.1.2   nats-server
-      agents that suffer             -- 10.77.2.1/24 -- 10.77.2.2
+      agents at the disturbed cable  -- 10.77.2.1/24 -- 10.77.2.2
 
-Or each of several servers lives in one of its own, on a switch that all of them share:
+Or each of several servers runs in a network of its own, on a switch that all of them share:
 
     test's network, 10.77.3.254  -- switch -- 10.77.3.1, 10.77.3.2, 10.77.3.3
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pytest
 
 CLONE_NEWNET = 0x40000000
-CABLE = "suffers"
+CABLE = "disturbed"
 HERE, THERE = "10.77.{}.1", "10.77.{}.2"
 LINKS = {"shared": 1, CABLE: 2}
 NEEDED = ("ip", "nft", "tc")
@@ -41,7 +41,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def why_not(needed: tuple[str, ...] = NEEDED) -> str | None:
-    """What this machine lacks for it."""
+    """What this machine lacks for such networks; None if nothing."""
     if os.geteuid() != 0:
         return "needs root, to make networks: run as root"
     lacking = [tool for tool in needed if shutil.which(tool) is None]
@@ -51,19 +51,19 @@ def why_not(needed: tuple[str, ...] = NEEDED) -> str | None:
 
 
 class Network:
-    """The two networks, and what is done to the cable between them."""
+    """The two networks, and the faults of the cable that tests disturb."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def run(self, *argv: str, there: bool = False) -> None:
-        """Does something in the test's network, or there where the log is."""
+        """Runs a command in the test's network, or in the log's."""
         inside = self.inside if there else ()
         subprocess.run([*inside, *argv], check=True, capture_output=True)
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """What a process is started by that is to live where the log is."""
+        """Command prefix that starts a process in the log's network."""
         return ("ip", "netns", "exec", self.name)
 
     def make(self) -> None:
@@ -81,13 +81,13 @@ class Network:
                 self.run("ip", "link", "set", device, "up", there=there)
 
     def forget(self) -> None:
-        """Removes what else would outlive the test."""
+        """Removes the log's network, which would outlive the test."""
         argv = ("ip", "netns", "del", self.name)
         subprocess.run(argv, check=False, capture_output=True)
 
     @contextmanager
     def drops(self, *hooks: str) -> Iterator[None]:
-        """Loses every packet: with `output` those of the agents, with `input` those to them."""
+        """Drops every packet: with `output` those from the agents, with `input` those to them."""
         self.run("nft", "add", "table", "inet", "cut")
         for hook in hooks:
             chain = f"{{ type filter hook {hook} priority 0; }}"
@@ -101,7 +101,7 @@ class Network:
 
     @contextmanager
     def unplugged(self) -> Iterator[None]:
-        """The cable is out."""
+        """Disconnects the cable."""
         self.run("ip", "link", "set", CABLE, "down")
         try:
             yield
@@ -109,7 +109,7 @@ class Network:
             self.run("ip", "link", "set", CABLE, "up")
 
     def slow(self, rate: str) -> None:
-        """From now on the cable carries so much, either way."""
+        """Limits the rate of the cable from now on, in both directions."""
         shaped = ("root", "tbf", "rate", rate, "burst", "8kb", "latency", "1s")
         self.run("tc", "qdisc", "add", "dev", CABLE, *shaped)
         self.run("tc", "qdisc", "add", "dev", f"{CABLE}-b", *shaped, there=True)
@@ -117,7 +117,7 @@ class Network:
 
 @contextmanager
 def moved_to(namespace: Path) -> Iterator[None]:
-    """Moves this thread into a network that has a name, and brings it back."""
+    """Moves this thread into a named network, and back."""
     with (
         open("/proc/thread-self/ns/net", encoding="utf-8") as home,  # noqa: PTH123  (a descriptor)
         namespace.open(encoding="utf-8") as there,
@@ -131,7 +131,7 @@ def moved_to(namespace: Path) -> Iterator[None]:
 
 @contextmanager
 def own_network() -> Iterator[Network]:
-    """Moves this thread, and brings it back."""
+    """Moves this thread into a new network, and back."""
     with open("/proc/thread-self/ns/net", encoding="utf-8") as home:  # noqa: PTH123  (a descriptor)
         _must(LIBC.unshare(CLONE_NEWNET))
         network = Network(f"loadpilot-{os.getpid()}")
@@ -144,14 +144,14 @@ def own_network() -> Iterator[Network]:
 
 
 class ServerNetworks:
-    """Networks of one server each, on one switch with the test's."""
+    """Networks of one server each, on one switch with the test's network."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.address = {name: SERVER_ADDRESS.format(number) for number, name in enumerate(names, 1)}
         self._network = {name: f"loadpilot-{os.getpid()}-{name}" for name in names}
 
     def inside(self, name: str) -> tuple[str, ...]:
-        """What a process is started by that is to live there."""
+        """Command prefix that starts a process in the network of a server."""
         return ("ip", "netns", "exec", self._network[name])
 
     def make(self) -> None:
@@ -174,7 +174,7 @@ class ServerNetworks:
 
     @contextmanager
     def isolated(self, name: str) -> Iterator[None]:
-        """One reaches none of the others, and none of them reaches it; the test reaches all."""
+        """Separates one server from the others. The test reaches all of them."""
         others = [address for other, address in self.address.items() if other != name]
         for address in others:
             _ip("-n", self._network[name], "route", "add", "blackhole", f"{address}/32")
@@ -187,7 +187,7 @@ class ServerNetworks:
 
 @contextmanager
 def own_server_networks(names: tuple[str, ...]) -> Iterator[ServerNetworks]:
-    """The same for several servers."""
+    """Moves this thread into a new network with one more network for each server, and back."""
     with open("/proc/thread-self/ns/net", encoding="utf-8") as home:  # noqa: PTH123  (a descriptor)
         _must(LIBC.unshare(CLONE_NEWNET))
         server_networks = ServerNetworks(names)
@@ -200,18 +200,18 @@ def own_server_networks(names: tuple[str, ...]) -> Iterator[ServerNetworks]:
 
 
 class RemoteLogFleet(BreakableFleet):
-    """A fleet whose log is at the other end of two cables."""
+    """A fleet whose nats-server is in another network, at the other end of two cables."""
 
     def __init__(self, folder: Path, environ: pytest.MonkeyPatch, network: Network) -> None:
         super().__init__(folder, environ)
-        environ.setenv("NATS_INSECURE", "1")  # the cables are of this machine
+        environ.setenv("NATS_INSECURE", "1")  # the cables are on this machine
         config = self.folder / "nats.conf"
         text = config.read_text(encoding="utf-8").replace("127.0.0.1:", "0.0.0.0:")
         config.write_text(text, encoding="utf-8")
         self.inside = network.inside
-        shared, suffers = (THERE.format(number) for number in LINKS.values())
+        shared, disturbed = (THERE.format(number) for number in LINKS.values())
         self.url = f"nats://{shared}:{self.port}"
-        self.far_url = f"nats://{suffers}:{self.port}"
+        self.far_url = f"nats://{disturbed}:{self.port}"
 
 
 def _must(answer: int) -> None:

@@ -1,12 +1,12 @@
-"""Whether the machine is quiet enough to be taken at its word about times.
+"""Measures whether the machine is quiet enough to judge times.
 
     with NoiseMonitor() as noise_monitor:
         …
     noise_monitor.judge(spread_ms <= 50, "agents started 73 ms apart")
 
-While a case runs, a thread of its own sleeps and looks by how much it overslept. On a machine that
-takes its cores away from a sleeper, a late request proves nothing: then times are *not judged*,
-and the end of the session says which. Counts are always judged.
+While a case runs, a thread sleeps again and again, and measures by how much it overslept. On a
+machine whose cores are taken away from a sleeping thread, a late request proves nothing: times are
+*not judged*, and the end of the session names them. Counts are always judged.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 NAP_S = 0.005
 OVERSLEPT_MAX_S = 0.02
-"""What a nap may take longer on a quiet machine; on one with idle cores it is below 1 ms."""
+"""Maximum oversleep of a nap on a quiet machine; with idle cores it is below 1 ms."""
 NOISY_SHARE = 0.02
-"""Of all naps, so many may be longer."""
+"""Maximum share of naps that may oversleep more."""
 
 NOT_JUDGED: list[str] = []
-"""What was looked at and not judged, in this session."""
+"""Times of this session that were measured and not judged."""
 
 
 class NoiseMonitor:
-    """Listens to the machine for as long as its `with` block takes."""
+    """Measures the noise of the machine during its `with` block."""
 
     def __init__(self) -> None:
         self._naps = self._overslept = 0
@@ -54,7 +54,7 @@ class NoiseMonitor:
         return self._overslept > self._naps * NOISY_SHARE
 
     def judge(self, holds: bool, otherwise: str) -> None:  # noqa: FBT001  (the claim comes first)
-        """Holds the product to a time, unless the machine cannot tell."""
+        """Fails with `otherwise` if a time does not hold, unless the machine is noisy."""
         if holds:
             return
         if self.noisy:

@@ -20,7 +20,7 @@ BUILD_S = 1_800
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """Where they are."""
+    """Paths of the older programs."""
 
     coordinator: Path
     agent: Path
@@ -28,7 +28,8 @@ class Older:
 
 @cache
 def older(commit: str) -> Older:
-    """Built once; skips the test where the history or a Rust is missing."""
+    """Builds the programs of a commit, once. Skips the test where the history or Rust is
+    missing."""
     cargo, git, tar = (shutil.which(name) for name in ("cargo", "git", "tar"))
     if cargo is None or git is None or tar is None:
         pytest.skip("needs cargo, git and tar, to build older programs: https://rustup.rs")

@@ -13,7 +13,7 @@ PLANNED = RPS * SECS
 FLEET = ("--rps", str(RPS), "--agents", "2", "--duration")
 LOAD = (*FLEET, f"{SECS}s")
 UNDER_WAY = 2 * RPS
-"""So many requests mean that the run is in full swing, and far from its end."""
+"""Number of requests after which the run sends at its full rate, and is far from its end."""
 CHILDREN_GONE_S = 5.0
 
 
@@ -24,6 +24,6 @@ def arrivals_of(run: str, requests: list[Request]) -> Counter[int]:
 
 
 def holders_of(report: dict[str, Any], agent: str) -> list[dict[str, Any]]:
-    """What the processes of one agent did, the one that was lost first."""
+    """The processes of one agent in the report; the lost one comes first."""
     holders = [h for h in report["run"]["holders"] if h["holder"]["agent"] == agent]
     return sorted(holders, key=lambda holder: holder["lost"] is None)

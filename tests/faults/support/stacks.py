@@ -1,4 +1,4 @@
-"""Stacks that a command starts for itself, held to their log after they have ended."""
+"""Stacks that a command starts for itself, compared with their log after they have ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def two_coordinators(folder: Path) -> Loadpilot:
 
 
 def messages_of(work: Path, run: str) -> list[Message]:
-    """What the log of a command's folder holds of a run; its stack has ended."""
+    """The messages of a run in the log of a command's folder, after its stack has ended."""
     (log,) = [log for log in sorted((work / ".loadpilot").iterdir()) if log.is_dir()]
     with tempfile.TemporaryDirectory() as folder:
         return of_run(of_store(log, Path(folder) / "copy"), run)
@@ -32,8 +32,8 @@ def messages_of(work: Path, run: str) -> list[Message]:
 def assert_stack_adds_up(
     work: Path, finished: Finished, oracle: Oracle, planned: int, **how: Any
 ) -> dict[str, Any]:
-    """Holds the report of a run against target and log; gives it back."""
-    assert oracle.broken() == [], "what was received was no request"
+    """Compares the report of a run with target and log; returns the report."""
+    assert oracle.broken() == [], "the target received a broken request"
     run = finished.run
     evidence = Evidence(run, oracle.requests(), messages_of(work, run), finished.report)
     found = check(evidence, planned=planned, **how)

@@ -1,6 +1,7 @@
-"""The log as it lies on the server: every message of the two streams, readable or not.
+"""The stored log: every message of the two streams, whether it can be parsed or not.
 
-Read with nats-py, from a server that runs or from the store of one that does not. Must never judge.
+It is read with nats-py, from a server that runs or from the store of one that has ended. Must never
+judge what it reads.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ STREAMS = ("LP_CTL", "LP_DATA")
 
 
 def of_store(log: Path, folder: Path) -> list[Message]:
-    """Everything in the store of a server that has ended (`log/store`)."""
+    """All messages in the store of a server that has ended (`log/store`)."""
     with served(log, folder) as url:
         return of_server(url)
 
 
 def of_server(url: str | list[str], token: str | None = None) -> list[Message]:
-    """Everything on a server that runs."""
+    """All messages of a server that runs."""
     return asyncio.run(_read(url, token))
 
 
 def of_run(messages: list[Message], run: str) -> list[Message]:
-    """What is about one run."""
+    """The messages of one run."""
     return [one for one in messages if one.subject.split(".")[3] == run]
 
 

@@ -1,4 +1,4 @@
-"""The checker itself: silent about what is sound, and red for each thing that can be wrong."""
+"""The checker itself: it accepts a sound run, and finds each kind of contradiction."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_sound_run_passes() -> None:
 
 
 def reported(change: Callable[[dict[str, Any]], object]) -> Callable[[Evidence], Evidence]:
-    """The report says something else."""
+    """A change of the report."""
 
     def breaking(evidence: Evidence) -> Evidence:
         changed = copy.deepcopy(evidence.report)
@@ -128,7 +128,7 @@ def reported(change: Callable[[dict[str, Any]], object]) -> Callable[[Evidence],
 
 
 def received(change: Callable[[list[Request]], object]) -> Callable[[Evidence], Evidence]:
-    """The target saw something else."""
+    """A change of what the target received."""
 
     def breaking(evidence: Evidence) -> Evidence:
         changed = list(evidence.requests)
@@ -139,7 +139,7 @@ def received(change: Callable[[list[Request]], object]) -> Callable[[Evidence], 
 
 
 def stored(change: Callable[[list[Message]], object]) -> Callable[[Evidence], Evidence]:
-    """The log holds something else."""
+    """A change of the log."""
 
     def breaking(evidence: Evidence) -> Evidence:
         changed = copy.deepcopy(list(evidence.messages))
@@ -150,7 +150,7 @@ def stored(change: Callable[[list[Message]], object]) -> Callable[[Evidence], Ev
 
 
 def listed(change: Callable[[list[str]], object]) -> Callable[[Evidence], Evidence]:
-    """The table holds something else."""
+    """A change of the table of `--samples`."""
 
     def breaking(evidence: Evidence) -> Evidence:
         changed = list(evidence.table or [])
@@ -213,13 +213,13 @@ LATE = Message("LP_DATA", 9, f"lp.local.run.{RUN}.delta.a", {**delta("a", 1), "s
     ],
 )
 def test_whatever_is_wrong_is_found(breaking: Callable[[Evidence], Evidence], says: str) -> None:
-    """Broken if a fault of this kind could pass through a case unseen."""
+    """Broken if a test would not see a fault of this kind."""
     found = check(breaking(sound()), planned=PLANNED)
     assert any(says in one for one in found), found
 
 
 def test_a_delta_twice_counts_once_and_a_hole_is_named() -> None:
-    """Broken if a repeat were taken for more load, or a number that is missing for none."""
+    """Broken if a repeated delta counts as more load, or if a missing number is not seen."""
     twice = stored(lambda all_: all_.append(replace(all_[2], seq=3)))(sound())
     assert check(twice, planned=PLANNED, quiet=True) == []
     found = check(stored(lambda all_: all_.pop())(sound()), planned=PLANNED)
@@ -227,7 +227,7 @@ def test_a_delta_twice_counts_once_and_a_hole_is_named() -> None:
 
 
 def test_what_superseded_holders_did_is_no_load() -> None:
-    """Broken if rows of a generation that was over by then were added to the load."""
+    """Broken if rows of a generation that had ended are added to the load."""
     after = {"type": "ShardsReassigned", "generation": 2, "takeover_tick": 1}
     moved = Message("LP_CTL", 2, f"lp.local.run.{RUN}.ctl", {**after, "holdings": [holding("b")]})
     evidence = stored(lambda all_: all_.insert(1, moved))(sound())
@@ -237,7 +237,7 @@ def test_what_superseded_holders_did_is_no_load() -> None:
 
 
 def test_a_quiet_run_must_be_equal() -> None:
-    """Broken if a run to which nothing was done could lose a request and call it lost."""
+    """Broken if a run without an injected fault may lose a request by reporting it as lost."""
 
     def owned_up(one: dict[str, Any]) -> None:
         one["arrivals"].update(started=39, lost=1)
@@ -253,7 +253,7 @@ def test_a_quiet_run_must_be_equal() -> None:
 
 
 def late(count: int) -> Callable[[Evidence], Evidence]:
-    """Agent b dropped so many of its arrivals of the last tick as late."""
+    """Agent b dropped some of its arrivals of the last tick as late."""
 
     def breaking(evidence: Evidence) -> Evidence:
         row, sent = {"tick": 1, "generation": 1}, PLANNED // len(AGENTS) // TICKS - count
@@ -292,7 +292,7 @@ def test_late_arrivals_of_a_quiet_run_are_exactly_those_that_are_missing() -> No
 
 
 def test_sets_are_distinguished() -> None:
-    """Broken if something that was promised and is gone passed for something else."""
+    """Broken if an acknowledged value that is absent is put into another set than *lost*."""
     sets = Sets.of(attempted="abcd", acked="abc", there="bcdde")
     assert (sets.lost, sets.unexpected) == (frozenset("a"), frozenset("e"))
     assert (sets.duplicated, sets.recovered) == (frozenset("d"), frozenset("d"))

@@ -1,6 +1,6 @@
 """The `loadpilot` command with a local stack of two coordinators, for tests only.
 
-A user has no reason to want two on one machine, so there is no flag; a fleet has any number.
+Users need no second coordinator on one machine, so there is no flag. A fleet has any number.
 """
 
 from __future__ import annotations

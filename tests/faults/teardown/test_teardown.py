@@ -1,4 +1,4 @@
-"""A command that is killed owes its teardown: the next command plays it; the target counts."""
+"""The teardown of a killed command is played by the next command. The target counts."""
 
 from __future__ import annotations
 
@@ -71,32 +71,32 @@ SECRET = "hunter-2-of-the-teardown"  # noqa: S105  (made up)
 
 @pytest.fixture
 def oracle(tmp_path: Path) -> Iterator[Oracle]:
-    """A target that keeps what requests show."""
+    """A target that records the headers of requests."""
     with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
         yield oracle
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the teardown shows at the target."""
+    """The secret that the teardown sends to the target."""
     monkeypatch.setenv("OWED_KEY", SECRET)
 
 
 def kill(running: Running) -> None:
-    """Kill the command, and wait until everything below it has ended."""
+    """Kill the command, and wait until all processes below it have ended."""
     below = descendants(running.pid)
     running.kill()
     assert_ended(below, CHILDREN_GONE_S)
 
 
 def torn_down(oracle: Oracle) -> list[tuple[str, str | None]]:
-    """The teardowns that the target received: of what, and with which secret."""
+    """The teardowns that the target received: path and secret of each."""
     requests = [one for one in oracle.requests() if one.method == "DELETE"]
     return [(one.path, one.header("x-api-key")) for one in requests]
 
 
 def wait_torn_down(oracle: Oracle, count: int) -> None:
-    """Wait until the target has received so many teardowns."""
+    """Wait until the target has received this number of teardowns."""
     deadline = time.monotonic() + 30
     while len(torn_down(oracle)) < count:
         assert time.monotonic() < deadline, "the teardown was not played in time"
@@ -111,7 +111,7 @@ def states(loadpilot: Loadpilot) -> list[str]:
 PLAYED = 2 + 4 + 30
 """Requests of a run in its first second."""
 PHASES = {
-    # where the command is killed: what never answers, after how many requests, what is on self
+    # where the command is killed: path that never answers, number of requests before, value on self
     "the first setup": ("/seed", 1, "none"),
     "the second setup": ("/warm", 2, "i-7"),
     "the preparation": ("/login", 6, "i-7"),
@@ -143,7 +143,7 @@ def test_a_teardown_is_played_by_the_next_one(
     before = routes(oracle.requests())
     assert not torn_down(oracle)
     owed = "teardown owed" in "".join(states(loadpilot))
-    assert owed == (phase != "the run"), "that one can still be gone on with"
+    assert owed == (phase != "the run"), "only a run that cannot be resumed owes its teardown"
     monkeypatch.delenv("OWED_KEY")
     if next_one == "run":
         finished = loadpilot.run(PLAIN, oracle.url)
@@ -169,7 +169,8 @@ def test_a_teardown_is_played_by_the_next_one(
 def test_a_teardown_that_was_cut_short_is_played_again(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a command that dies in its teardown leaves it half done, or the next one does."""
+    """Broken if a teardown stays half done because its command was killed, or because the next one
+    was."""
     oracle.silent(path="/seed/*")
     scene = SEEDED.replace("60s", "1s")
     with loadpilot.start(scene, oracle.url) as running:
@@ -195,7 +196,7 @@ def test_a_teardown_that_was_cut_short_is_played_again(
 @pytest.mark.case(n=25)
 @pytest.mark.long
 def test_a_run_that_goes_on_is_torn_down_at_its_end(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the teardown is played under a load that goes on, or not at all."""
+    """Broken if the teardown is played while load goes on, or not at all."""
     with loadpilot.start(SEEDED.replace("60s", "8s"), oracle.url) as running:
         assert oracle.wait_count(30, 30)
         kill(running)
@@ -209,7 +210,7 @@ def test_a_run_that_goes_on_is_torn_down_at_its_end(loadpilot: Loadpilot, oracle
 
 @pytest.mark.case(n=25)
 def test_what_a_living_command_owes_is_left_to_it(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a second command of the directory plays the teardown of a run that is under way."""
+    """Broken if a second command in the directory plays the teardown of a run that is under way."""
     oracle.silent(path="/warm")
     with loadpilot.start(SEEDED, oracle.url) as running:
         assert oracle.wait_count(2, 30)
@@ -224,8 +225,8 @@ def test_what_a_living_command_owes_is_left_to_it(loadpilot: Loadpilot, oracle: 
 
 @pytest.mark.case(n=25)
 def test_nothing_of_it_can_be_read_on_disk(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the value of a secret, or what a setup set on self, lies in the clear in a file
-    when nothing is owed any more."""
+    """Broken if a file contains, as plain text, the value of a secret or a value that a setup set
+    on self, once no teardown is owed any more."""
     scene = SEEDED.replace('"i-7"', '"state-of-the-setup"')
     oracle.silent(path="/warm")
     with loadpilot.start(scene, oracle.url) as running:
@@ -244,8 +245,9 @@ def test_nothing_of_it_can_be_read_on_disk(loadpilot: Loadpilot, oracle: Oracle)
 def test_of_two_that_come_to_a_fleet_one_plays_it(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if two commands on two machines both play a teardown, or one takes it from a command
-    that is alive; a fleet detects life by beats alone, and the machines share no file."""
+    """Broken if two commands on two machines both play a teardown, or if one takes it from a
+    command that is alive. A fleet detects life by heartbeats alone, and the machines share no
+    file."""
     coordinator = fleet.coordinator()
     fleet.agent("a-1")
     with fleet.start(loadpilot, SEEDED, oracle.url) as running:
@@ -272,8 +274,8 @@ def test_of_two_that_come_to_a_fleet_one_plays_it(
 def test_a_command_whose_teardown_was_taken_asks_for_nothing(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a command that stood still during its setup sends load when it wakes, though
-    another one has torn down meanwhile what it had set up."""
+    """Broken if a command that was frozen during its setup sends load when it wakes, although
+    another command has torn down meanwhile what it had set up."""
     fleet.coordinator()
     fleet.agent("a-1")
     oracle.delay(25_000, path="/seed")
@@ -295,7 +297,7 @@ def test_a_command_whose_teardown_was_taken_asks_for_nothing(
 def test_files_of_a_log_are_executed_only_where_they_were_submitted(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if the log of a fleet can have a command execute files that its user never saw."""
+    """Broken if the log of a fleet can make a command execute files that its user never saw."""
     fleet.coordinator()
     oracle.silent(path="/warm")
     loaded = loadpilot.folder / "loaded"

@@ -1,4 +1,4 @@
-"""What a killed command over HTTP owes: a coordinator keeps it, and the next command plays it.
+"""The teardown of a killed command over HTTP: a coordinator stores it, the next command plays it.
 
 As in `test_teardown`; the commands here use no NATS, and the target counts.
 """
@@ -27,7 +27,8 @@ REACHED = 36
 
 @pytest.fixture
 def url(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A coordinator with a token, and an agent; the command knows nothing else of the fleet."""
+    """URL of a coordinator with a token. The fleet has one agent; the command knows only the
+    URL."""
     port = free_port()
     monkeypatch.setenv("LOADPILOT_COORDINATOR_TOKEN", secrets.token_hex(16))
     fleet.coordinator("--http", f"127.0.0.1:{port}")
@@ -39,7 +40,7 @@ def url(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def run_of(oracle: Oracle) -> str:
-    """The run that the setup was for: its requests are called after it."""
+    """The run of the setup, from the ids of its requests."""
     return (oracle.requests()[0].id or "").partition("/")[0]
 
 
@@ -47,7 +48,7 @@ def run_of(oracle: Oracle) -> str:
 def test_setup_and_teardown_are_played_once_without_a_crash(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if keeping the debt over HTTP plays anything twice, or lets it stay owed."""
+    """Broken if storing the teardown over HTTP plays anything twice, or leaves it owed."""
     finished = loadpilot.run(SEEDED.replace('"60s"', '"1s"'), oracle.url)
     assert finished.judged == 0, finished.stderr
     counts = routes(oracle.requests())
@@ -64,7 +65,7 @@ def test_the_teardown_of_a_killed_command_is_played_by_the_next_one(
     loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken if a command without NATS leaves at the target what its setup made there, or if its
-    teardown is played twice, too early, or without what the setup had found out."""
+    teardown is played twice, too early, or without the values that the setup had stored."""
     with loadpilot.start(SEEDED, oracle.url) as running:
         assert oracle.wait_count(REACHED, 30)
         run = running.run_id()
@@ -73,7 +74,7 @@ def test_the_teardown_of_a_killed_command_is_played_by_the_next_one(
         assert "is not over, and its teardown comes last" in early.stderr
         running.kill()
     monkeypatch.delenv("OWED_KEY")
-    # Its coordinator notices that it is gone and stops the run: until then that is not over.
+    # The run is over once its coordinator has noticed that the command is gone.
     while (resumed := loadpilot.call("resume", run)).code == 2:
         assert "is not over" in resumed.stderr, resumed.stderr
     assert resumed.code == 0, resumed.stderr
@@ -92,7 +93,8 @@ def test_the_teardown_of_a_killed_command_is_played_by_the_next_one(
 def test_one_that_is_killed_before_its_run_owes_it_too(
     loadpilot: Loadpilot, oracle: Oracle, silent: str, reached: int, item: str
 ) -> None:
-    """Broken if the debt begins with the run, or while it lives another one takes it."""
+    """Broken if the teardown is owed only from the begin of the run on, or if another command takes
+    it while its command is alive."""
     oracle.silent(path=silent)
     with loadpilot.start(SEEDED, oracle.url) as running:
         assert oracle.wait_count(reached, 30)
@@ -110,7 +112,8 @@ def test_one_that_is_killed_before_its_run_owes_it_too(
 def test_a_coordinator_without_a_token_hands_out_no_secret(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if any process that reaches a loopback port can read the secrets of a teardown."""
+    """Broken if a process that reaches a loopback port can read the secrets of a teardown without a
+    token."""
     port = free_port()
     fleet.coordinator("--http", f"127.0.0.1:{port}")
     fleet.agent("a-1")
