@@ -75,7 +75,7 @@ class RunMaker:
 
 @pytest.fixture
 def run_maker(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> RunMaker:
-    """Runs at the fleet of this test."""
+    """Makes runs on the fleet of this test."""
     return RunMaker(fleet, loadpilot, oracle)
 
 

@@ -1,4 +1,5 @@
-"""The formats of the pages, written a second time: what a figure of a report reads in a page.
+"""The number formats of the pages, implemented a second time: how a page shows a figure of a
+report.
 
 Rounds as ECMAScript does: halves away from zero, of the exact value of the number.
 """
@@ -68,7 +69,7 @@ def clock(us: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Only zero looks like zero."""
+    """A share; only 0 is shown as zero."""
     if value == 0:
         return "0 %"
     if 0 < value < 0.01:
@@ -117,7 +118,7 @@ def find(report: Any, path: str) -> Any:
 
 
 def expected_text(report: Any, path: str) -> str:
-    """What a page must show of the field of a report that an element names."""
+    """The text that a page must show for the field of a report that an element names."""
     if path in MADE:
         return MADE[path](report)
     if path.startswith(("latency.response.", "latency.service.")) and is_unreached(report):
@@ -154,7 +155,7 @@ def gate(report: Any, result: Any, value: float) -> str:
 
 
 def gate_unit(report: Any, metric: str) -> str:
-    """The unit of a gate, with a blank before it."""
+    """The unit of a gate, with a space before it."""
     own = report.get("metrics") or {}
     name, _, field = metric.rpartition(".")
     if field == "rate" and name in own.get("rates", {}):
@@ -184,7 +185,7 @@ def requests_per_sec(report: Any) -> str:
 
 
 def dropped(report: Any, *, called_off: bool) -> int:
-    """Arrivals that a user called off, or the other ones that were not sent."""
+    """Arrivals that were not sent: those that a user stopped or paused, or all others."""
     counts = report["arrivals"]["dropped"]
     found = sum(n for why, n in counts.items() if (why in {"stopped", "paused"}) == called_off)
     return found + (0 if called_off else report["arrivals"]["lost"])
@@ -201,7 +202,7 @@ MADE: dict[str, Callable[[Any], str]] = {
     "called_off": lambda report: whole(dropped(report, called_off=True)),
     "dropped_or_lost": lambda report: whole(dropped(report, called_off=False)),
 }
-"""Figures that are made of two fields."""
+"""Figures that are computed from two fields."""
 SPECIAL: dict[str, Callable[[Any], str]] = {
     "warm_up_us": duration,
     "rps_target": lambda value: f"{digits(value)}/s",

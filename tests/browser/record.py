@@ -1,4 +1,4 @@
-"""Records `recorded_runs/`: one run of each kind that the pages must tell apart.
+"""Records `recorded_runs/`: one run of each kind that the pages must distinguish.
 
     .venv/bin/python -m tests.browser.record [KIND…]
 
@@ -38,18 +38,18 @@ FROZEN_S = 3.0
 
 @dataclass(slots=True)
 class Recording:
-    """A run that goes on, and what a kind does to it."""
+    """A running run, and the actions of a kind on it."""
 
     loadpilot: Loadpilot
     oracle: Oracle
     running: Running
 
     def wait(self, requests: int) -> None:
-        """Waits until the target has received so many requests."""
+        """Waits until the target has received this number of requests."""
         assert self.oracle.wait_count(requests, START_S), f"the target has no {requests} requests"
 
     def steer(self, *words: str) -> None:
-        """Calls a command about the run."""
+        """Executes a steering command on the run."""
         told = self.loadpilot.call(words[0], self.run, *words[1:])
         assert told.code == 0, told.stderr
 
@@ -152,7 +152,7 @@ def archive(store: Path, file: Path) -> None:
 
 
 def anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Drops the owner of a file."""
+    """Removes the owner of a file from the archive."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     return entry

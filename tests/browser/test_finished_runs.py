@@ -63,7 +63,7 @@ def test_a_dragged_threshold_changes_the_verdict(reader: Reader, run_maker: RunM
 @pytest.mark.timed  # both certificates have to be VALID
 def test_two_runs_beside_each_other(reader: Reader, run_maker: RunMaker) -> None:
     """Broken if figures, curves or changes stand in the other run's column, also after the order
-    has changed, or chance is a change. 18 s."""
+    has changed, or if chance is shown as a change. 18 s."""
     first = run_maker.run(steady(rps=40))
     second = run_maker.run(steady(rps=60))
     reader.open("/")

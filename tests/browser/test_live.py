@@ -36,7 +36,8 @@ window.Notification = class {
 };
 Object.defineProperty(document, "hidden", { get: () => true });
 """
-"""A page in the background, and a stand-in for what its browser shows."""
+"""Makes a page believe that it is in the background, and records the notifications that it
+shows."""
 REFUSED = "accepts no live view at the moment"
 
 
@@ -101,7 +102,8 @@ def test_a_run_from_the_first_click_to_its_report(
 
 
 def assert_marked(reader: Reader) -> None:
-    """The new rate, the pause and the stop stand below the verdict and in each chart."""
+    """Asserts that the new rate, the pause and the stop stand below the verdict and in each
+    chart."""
     changes = reader.page.get_by_label("Verdict").get_by_role("listitem")
     expect(changes).to_contain_text(["Rate changed from 40.0/s to 90.0/s", "Paused by", "Stopped"])
     load = reader.page.get_by_role("img", name=re.compile("^Load"))
@@ -112,7 +114,7 @@ def assert_marked(reader: Reader) -> None:
 
 
 def assert_page_is_saved(reader: Reader, report: dict[str, Any]) -> None:
-    """Saves the report as a page, of the run that is open; the menu fits a phone."""
+    """Saves the report of the open run as a page. Asserts that the menu fits a phone."""
     page = reader.page
     page.get_by_text("Download", exact=True).click()
     with page.expect_download() as saved:
@@ -156,7 +158,7 @@ def test_an_unknown_run_shows_an_error(reader: Reader) -> None:
 def test_a_refused_live_view_is_asked_for_again(
     browser: Browser, fleet: Fleet, gateways: Gateways, run_maker: RunMaker
 ) -> None:
-    """Broken if a page stays as it is for good once its live view was refused. 10 s."""
+    """Broken if a page is never updated again once its live view was refused. 10 s."""
     fleet.coordinator()
     fleet.agent("agent-1")
     gateway = gateways.start(LIVE_VIEWS="1")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TABS = ("", "/latency", "/tasks", "/agents")
 STEPPED = ("stalling", "rate_changed")
-"""Kinds whose every second is compared; of the others a few are."""
+"""Kinds of which every second is compared. Of the others a few seconds are."""
 FIGURES_MIN = {"": 12, "/latency": 8, "/tasks": 8, "/agents": 4}
 """Minimum number of figures of a page, so that an empty one does not pass."""
 COLLECT = """() => [...document.querySelectorAll("main [data-figure]")].map(
@@ -85,7 +85,7 @@ def test_the_pages_show_the_figures_of_the_report(recorded: Recorded, kind: str)
 
 
 def assert_fits(reader: Reader) -> None:
-    """Nothing is wider than the window, and in a wide one no table is cut."""
+    """Asserts that nothing is wider than the window, and that a wide window cuts no table."""
     assert reader.page.evaluate(CUT) == [], f"{reader.page.url}, {WIDE} px"
     for width in (NARROW, WIDE):
         reader.page.set_viewport_size({"width": width, "height": 900})

@@ -1,4 +1,4 @@
-"""What an open page asks for: little, rarely, and what fails is said once.
+"""Requests of an open page: they are small and rare, and a failure is reported once.
 
 About 100 s on two cores; the long case adds 80 s.
 """
@@ -25,7 +25,7 @@ REFRESH_BYTES_MAX = 15_000
 TICK_US = 100_000
 PER_SECOND_MAX = 5
 REFRESH_SECS = 2.2
-"""Interval between two refreshes; one that waits longer for its answers may be larger."""
+"""Interval between two refreshes. A refresh that waits longer for its responses may be larger."""
 NOTE_MOVES = """() => {
   // The page reads the clock, and then its address gets the position, before it is drawn and asks
   // for the report. A busy machine may pause the page in between.
@@ -39,7 +39,8 @@ NOTE_MOVES = """() => {
     replace(...address);
   };
 }"""
-"""Times in ms, of the page's own clock, at which it moves to the position of a slider."""
+"""Records the times, in ms of the page's own clock, at which the page moves to the position of a
+slider."""
 
 
 class Traffic:
@@ -49,7 +50,7 @@ class Traffic:
         self.refreshes: list[dict[str, int]] = []
         """Bytes by path."""
         self.begins: list[float] = []
-        """Times in seconds at which they begin."""
+        """Times in seconds at which the refreshes begin."""
         self._run = run
         self._paths: dict[str, str] = {}
         self._session = page.context.new_cdp_session(page)
@@ -59,7 +60,7 @@ class Traffic:
         self._session.send("Network.enable")
 
     def end(self) -> None:
-        """Counts no more."""
+        """Ends the count."""
         self._session.detach()
 
     def _on_request(self, event: dict[str, Any]) -> None:
@@ -88,7 +89,7 @@ class Traffic:
 def test_a_refresh_of_a_live_page_is_small_however_long_the_run(
     gateway: Gateway, reader: Reader, run_maker: RunMaker, oracle: Oracle, ticks: int
 ) -> None:
-    """Broken if a page asks again for what it has."""
+    """Broken if a page requests data again that it has."""
     run_maker.fleet.agent("agent-2")
     plan = run_maker.plan(SHOP)
     plan["tick_us"] = TICK_US
@@ -105,7 +106,7 @@ def test_a_refresh_of_a_live_page_is_small_however_long_the_run(
         expect(reader.page.locator("[data-figure]").nth(8)).to_be_visible()
         while len(traffic.refreshes) < 5:
             reader.page.wait_for_timeout(200)
-        # The first is the page itself, and the last is under way.
+        # The first entry is the page itself, and the last refresh is under way.
         spans = [b - a for a, b in itertools.pairwise(traffic.begins)]
         for refresh, secs in list(zip(traffic.refreshes, spans, strict=False))[1:]:
             most = REFRESH_BYTES_MAX * max(1, secs / REFRESH_SECS)
@@ -121,7 +122,8 @@ def test_a_refresh_of_a_live_page_is_small_however_long_the_run(
 def test_buttons_stay_where_they_are_and_a_lost_gateway_is_said_once(
     gateway: Gateway, gateways: Gateways, reader: Reader, run_maker: RunMaker, oracle: Oracle
 ) -> None:
-    """Broken if a click hits another button because a text came, or one cause has two messages."""
+    """Broken if a text that appears moves the buttons under a click, or if one cause has two
+    messages."""
     run = gateway.tell("/runs", {"plan": run_maker.plan(steady(rps=20, secs=300))}, JSON).json[
         "run"
     ]
@@ -129,7 +131,7 @@ def test_buttons_stay_where_they_are_and_a_lost_gateway_is_said_once(
     reader.open(f"/runs/{run}")
     assert oracle.wait_count(20, TIMEOUT_MS / 1000)
     expect(page.locator(".steering").get_by_role("button")).to_have_count(4)
-    # It comes with the report of the first arrivals, and moves what is beside it.
+    # The text comes with the report of the first arrivals, and moves the elements beside it.
     expect(page.get_by_text("Download", exact=True)).to_be_visible()
     before = {width: places(page, width) for width in (NARROW, WIDE)}
     reader.press("Pause")
@@ -171,8 +173,8 @@ def test_buttons_stay_where_they_are_and_a_lost_gateway_is_said_once(
 def test_a_dragged_slider_asks_five_times_a_second_and_ends_at_its_last_position(
     reader: Reader, run_maker: RunMaker
 ) -> None:
-    """Broken if a drag floods the gateway, an answer of an earlier position stays, or keys do
-    nothing."""
+    """Broken if a drag floods the gateway, if the response of an earlier position stays, or if keys
+    have no effect."""
     run = run_maker.run(steady(secs=12))["run"]["id"]
     page = reader.page
     reader.open(f"/runs/{run}")
@@ -192,7 +194,7 @@ def test_a_dragged_slider_asks_five_times_a_second_and_ends_at_its_last_position
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] - 8, y)
     page.mouse.down()
-    # Another second with every step, so that the hand never rests.
+    # Another second with every step, so that the slider never rests.
     for second in 4 * (*range(11, 0, -1), *range(2, 11)):
         page.mouse.move(box["x"] + 8 + (box["width"] - 16) * second / 12, y)
         page.wait_for_timeout(30)
@@ -216,8 +218,8 @@ def test_a_dragged_slider_asks_five_times_a_second_and_ends_at_its_last_position
 
 
 def assert_rare(asked: list[tuple[float, str]], moved_at: list[float]) -> None:
-    """The page moves five times a second and asks for the report at most once per move; what
-    follows at rest comes on top once."""
+    """Asserts that the page moves at most five times a second, and requests the report at most once
+    per move and once more at rest."""
     spans = [b - a for a, b in itertools.pairwise(moved_at)]
     # A timer of a browser may fire a few milliseconds early.
     assert min(spans) >= 1e3 / PER_SECOND_MAX - 10, spans
@@ -237,7 +239,7 @@ def position(slider: Locator) -> int:
 
 
 def assert_at(reader: Reader, run: str, us: int | None) -> None:
-    """The page shows the report as of this time."""
+    """Asserts that the page shows the report as of this time."""
     query = "" if us is None else f"?as_of_us={us}"
     report = reader.fetch_json(f"/api/v1/runs/{run}{query}")
     started = f"{report['arrivals']['started']:,}"
@@ -245,13 +247,13 @@ def assert_at(reader: Reader, run: str, us: int | None) -> None:
 
 
 def alerts(page: Page) -> Locator:
-    """Messages about something wrong that a reader sees, apart from the measurement quality, which
-    may be INVALID on a busy machine."""
+    """Visible error messages, apart from that of the measurement quality, which may be INVALID on a
+    busy machine."""
     notice = ".notice:not(.invalid):visible"
     return page.locator(f"[role=alert]:visible, {notice}, .failed:visible")
 
 
 def places(page: Page, width: int) -> list[Any]:
-    """Where the buttons of a run are."""
+    """Positions of the buttons of a run."""
     page.set_viewport_size({"width": width, "height": 900})
     return [one.bounding_box() for one in page.locator(".steering button").all()]

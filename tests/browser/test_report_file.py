@@ -1,4 +1,5 @@
-"""A report in one HTML file, in Chromium from the disk: its figures, its silence, its safety."""
+"""A report in one HTML file, opened from the disk in Chromium: its figures are right, it sends no
+request, and foreign text stays text."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def runs(recorded: Loadpilot) -> dict[str, str]:
 
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[Reader]:
-    """A tab that opens files; fails for a request of a page, and for a word on its console."""
+    """A tab that opens files. Fails if a page sends a request or writes to the console."""
     with reading(browser, "file://") as reader:
         requests: list[str] = []
         reader.page.on("request", lambda request: requests.append(request.url))
@@ -86,7 +87,7 @@ def tab(browser: Browser) -> Iterator[Reader]:
 
 
 def written(recorded: Loadpilot, run: str) -> tuple[Path, dict[str, Any]]:
-    """Writes the page of a run; returns its file and the report."""
+    """Writes the report file of a run; returns the file and the report."""
     path = recorded.folder / "pages" / f"{run}.html"
     finished = recorded.call("report", run, "--html", str(path), "--json")
     assert finished.code == 0, finished.stderr
@@ -117,7 +118,7 @@ def test_the_page_shows_the_figures_of_the_report(
 def test_the_page_has_each_part_of_a_report(
     recorded: Loadpilot, runs: dict[str, str], tab: Reader
 ) -> None:
-    """Broken if a part is missing in the page, where no figure of it could be wrong. 2 s."""
+    """Broken if a part is missing in the page: the test above would find no wrong figure. 2 s."""
     path, report = written(recorded, runs["failing"])
     tab.open(str(path))
     page = tab.page
@@ -224,7 +225,8 @@ def test_a_chart_is_read_and_saved_without_a_pointer(
 def test_a_table_is_saved_as_it_is_shown(
     recorded: Loadpilot, runs: dict[str, str], tab: Reader
 ) -> None:
-    """Broken if a saved table lacks a row, has another order, or has what is no figure. 4 s."""
+    """Broken if a saved table lacks a row, has another order, or contains something other than
+    figures. 4 s."""
     path, report = written(recorded, runs["failing"])
     tab.open(str(path))
     tab.page.get_by_role("button", name="p99", exact=True).first.click()
@@ -252,7 +254,7 @@ def test_tasks_are_sorted(recorded: Loadpilot, runs: dict[str, str], tab: Reader
 
 
 class HostileReading:
-    """Answers whose names, errors and traces try to be markup."""
+    """Answers whose names, errors and traces contain markup."""
 
     def series(self, _slice: str) -> str:
         return json.dumps(

@@ -33,7 +33,7 @@ row => {
         one => [getComputedStyle(one).color, getComputedStyle(one).fill].includes(good)).length
 }
 """
-"""The number of elements of a row in the colour of what is good, without dots of other runs."""
+"""Counts the elements of a row in the colour for good results, without the dots of other runs."""
 
 
 def ids(reader: Reader) -> list[str]:
@@ -43,7 +43,7 @@ def ids(reader: Reader) -> list[str]:
 
 
 def order_by(rows: list[dict[str, Any]], figure: str, direction: str = "descending") -> list[str]:
-    """The runs by a figure of their outcomes; of equal ones the newest first."""
+    """The runs in the order of a figure of their outcomes; equal ones with the newest first."""
     newest_first = sorted(rows, key=lambda row: row["run"], reverse=True)
     by_figure = sorted(
         newest_first, key=lambda row: row["outcome"][figure], reverse=direction == "descending"
@@ -108,7 +108,7 @@ def test_the_list_is_filtered_and_sorted_by_keyboard(
 
 @pytest.mark.slow
 def test_an_invalid_run_is_never_green(reader: Reader, run_maker: RunMaker, fleet: Fleet) -> None:
-    """Broken if figures that do not count look like any other."""
+    """Broken if figures of an INVALID run look like those of any other run."""
     run_maker.run(steady(rps=40, secs=2))
     agent = fleet.pids[-1]
     flags = ("--external-agents", "1")
@@ -116,7 +116,7 @@ def test_an_invalid_run_is_never_green(reader: Reader, run_maker: RunMaker, flee
     with fleet.start(run_maker.loadpilot, steady(secs=5), run_maker.oracle.url, *flags) as running:
         assert run_maker.oracle.wait_count(before + 40, TIMEOUT_MS / 1000)
         os.kill(agent, signal.SIGSTOP)
-        time.sleep(FROZEN_S)  # the length of the freeze is the fault itself
+        time.sleep(FROZEN_S)  # the length of the freeze is the injected fault
         os.kill(agent, signal.SIGCONT)
         running.end()
     reader.open("/")

@@ -65,7 +65,7 @@ def stored(browser: Browser, loadpilot: Loadpilot) -> Iterator[Reader]:
 
 
 def open_run(reader: Reader, path: str) -> None:
-    """Opens a page, and waits until all that it asks for is there."""
+    """Opens a page, and waits until all its requests have been answered."""
     reader.open(path)
     reader.page.wait_for_load_state("networkidle")
 
@@ -142,8 +142,8 @@ def test_streams_are_shown(reader: Reader, run_maker: RunMaker) -> None:
 def test_examples_of_failed_requests_are_what_the_target_saw(
     reader: Reader, run_maker: RunMaker, body: str
 ) -> None:
-    """Broken if an example is of another request, shows a secret, or there is one for each failure.
-    8 s."""
+    """Broken if an example is of another request, shows a secret, or if every failure has an
+    example. 8 s."""
     run_maker.oracle.status(503, path="/buy", fraction=0.5)
     report = run_maker.run(FAILING.format(get=body))
     run = report["run"]["id"]
@@ -168,7 +168,7 @@ def test_examples_of_failed_requests_are_what_the_target_saw(
 
 
 def assert_levels(page: Page, curve: dict[str, Any]) -> None:
-    """The panel has the levels and the knee of the report."""
+    """Asserts that the panel has the levels and the knee of the report."""
     levels = curve["levels"]
     panel = page.get_by_role("region", name="Load levels")
     if curve["knee"] is None:
@@ -246,7 +246,7 @@ def test_a_killed_agent_is_marked_everywhere(stored: Reader) -> None:
 
 
 def test_an_invalid_run_is_not_compared(stored: Reader) -> None:
-    """Broken if a difference to figures that must not be used looks better or worse."""
+    """Broken if a difference from an INVALID run is shown as better or worse."""
     reader = stored
     listed = reader.fetch_json("/api/v1/runs")["runs"]
     (other,) = [one["run"] for one in listed if one["run"] != KILLED]

@@ -54,7 +54,7 @@ def test_hostile_names_stay_text(
 
 
 class Refusal(Echo):
-    """Refuses each request with text that is markup elsewhere, and with secrets."""
+    """Refuses each request with a body that contains markup and secrets."""
 
     def answer(self) -> None:
         self.send_response(503)

@@ -141,7 +141,7 @@ def test_a_plan_is_edited_as_json(reader: Reader, run_maker: RunMaker, axe: str)
     page = reader.page
     reader.open(f"/start?from={run}")
     text = page.get_by_label("Plan as JSON")
-    # With the plan comes the form, which moves what is below it.
+    # The form appears with the plan, and moves the elements below it.
     expect(text).to_have_value(re.compile('"scenario": "Steady"'))
     page.get_by_role("heading", name="Advanced").click()
     plan = json.loads(text.input_value())

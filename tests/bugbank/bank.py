@@ -1,11 +1,13 @@
-"""Makes each mistake of the bug bank, shows what catches it, and fails when one survives.
+"""Switches on each mistake of the bug bank, shows the test that detects it, and fails when one
+survives.
 
-Mistakes in the laws are made in simulated worlds (proto/engine/tests/sim/bugbank.rs); those that
-only a shell can make are made under a named test, which must pass without them. ADR 0026 says why.
+Mistakes in the engine are made in simulated worlds (proto/engine/tests/sim/bugbank.rs). Mistakes
+that only the code with I/O (a shell) can make are made under a named test, which must pass without
+them. ADR 0026 gives the reasons.
 
     python3 tests/bugbank/bank.py [--simulated] [MISTAKE ...]
 
-Must never count as caught what did not run.
+Must never count a mistake as caught whose test did not run.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ PROMISE_CHARS = 76
 
 @dataclass(frozen=True, slots=True)
 class ShellMistake:
-    """A mistake of a shell, and the test that must catch it."""
+    """A mistake in code with I/O, and the test that must detect it."""
 
     mistake: str
     package: str
@@ -65,7 +67,7 @@ SHELL_MISTAKES = (
 
 @dataclass(frozen=True, slots=True)
 class MistakeResult:
-    """What became of one mistake."""
+    """Whether one mistake was detected, and by which test."""
 
     mistake: str
     caught: bool
@@ -73,7 +75,7 @@ class MistakeResult:
 
 
 def cargo(*words: str, mistake: str = "") -> str:
-    """What `cargo test` says, with a mistake made or without one."""
+    """Output of `cargo test`, with a mistake switched on or without one."""
     command = ["cargo", "test", "--features", FEATURE, *words]
     environ = {**os.environ, VARIABLE: mistake, "RUST_BACKTRACE": "0"}
     environ.pop("LOADPILOT_SIM_SEED", None)
@@ -84,7 +86,8 @@ def cargo(*words: str, mistake: str = "") -> str:
 
 
 def try_simulated_mistakes(wanted: set[str]) -> list[MistakeResult]:
-    """Mistakes in the laws: each has a test that is green when the right promise is seen broken."""
+    """Try the mistakes in the engine. Each has a test that passes when it finds the expected
+    violation."""
     said = cargo(*SIMULATION, "--", "bugbank::", "--show-output")
     ran = dict(RAN.findall(said))
     if "bugbank::every_mistake_has_its_test" not in ran:
@@ -94,7 +97,7 @@ def try_simulated_mistakes(wanted: set[str]) -> list[MistakeResult]:
         if not found[2].endswith("main.rs"):
             seed = SEED.search(said, found.end())
             text = re.sub(r"^assertion `.*?` failed: ", "", found[3])[:PROMISE_CHARS]
-            # The last one is the promise that was waited for.
+            # The last panic is that of the expected violation.
             shown[found[1]] = f"simulation, world {seed[1] if seed else '?'}: {text}"
     names = [name.removeprefix("bugbank::") for name in ran]
     lines = [
@@ -106,7 +109,7 @@ def try_simulated_mistakes(wanted: set[str]) -> list[MistakeResult]:
 
 
 def try_shell_mistake(one: ShellMistake) -> MistakeResult:
-    """A mistake of a shell: its test is green without it, and red with it."""
+    """Try a mistake in code with I/O: its test must pass without it, and fail with it."""
     words = ("-p", one.package, "--test", one.suite, "--", "--exact", one.test)
     without = dict(RAN.findall(cargo(*words))).get(one.test, "not run")
     if without != "ok":
@@ -123,7 +126,7 @@ def camel(name: str) -> str:
 
 
 def main(words: list[str]) -> int:
-    """Makes what is asked for, or everything; 1 when a mistake survives."""
+    """Tries the named mistakes, or all; returns 1 when a mistake survives."""
     wanted = {word for word in words if not word.startswith("-")}
     lines = try_simulated_mistakes(wanted)
     if "--simulated" not in words:

@@ -66,7 +66,7 @@ of it while requests go on, and a part of the run is 200 ms."""
 
 @dataclass(frozen=True, slots=True)
 class Slowed:
-    """What is made slower."""
+    """A slowdown of the target: which requests, in which phase, by how much."""
 
     path: str
     phase: str
@@ -76,7 +76,7 @@ class Slowed:
 
     @classmethod
     def of(cls, seed: int) -> Slowed:
-        """Draw it."""
+        """Draw one from a seed."""
         dice = random.Random(seed)  # noqa: S311 - repeated by its seed
         return cls(
             path=dice.choice(list(DELAYS_MS)),
@@ -102,13 +102,14 @@ class Slowed:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A run on the usual target, and one in which something was slower."""
+    """A run on the usual target, and one with a slowdown."""
 
     slowed: Slowed
     usual: str
     slower: str
     middle_us: int
-    """When the request arrived from which on a late change holds, after the first one."""
+    """Arrival time of request number MIDDLE, from which on a late change holds, after the first
+    request."""
 
 
 def scene(seed: int, loadpilot: Loadpilot) -> Scene:
@@ -132,7 +133,8 @@ def scene(seed: int, loadpilot: Loadpilot) -> Scene:
 
 
 def problem(scene: Scene, loadpilot: Loadpilot) -> str:
-    """Say what is wrong with the explanation of p99, or of p95 where chance hides p99."""
+    """Describe the mistake in the explanation of p99, or of p95 where chance hides p99; empty if it
+    is right."""
     comparison = _compare(loadpilot, scene.slower, scene.usual)
     explained = {one["figure"]: one for one in comparison["explained"] if one["task"] is None}
     found = explained.get("p99_ms") or explained.get("p95_ms")
@@ -152,7 +154,7 @@ def problem(scene: Scene, loadpilot: Loadpilot) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Figures that were called worse."""
+    """Figures that `compare` called worse."""
 
     equal: dict[str, str]
     """Each with its change."""
@@ -160,7 +162,7 @@ class Pair:
 
     @property
     def right(self) -> tuple[bool, bool]:
-        """Whether each of the two judgements is right."""
+        """Whether the judgement of each pair is right."""
         return not self.equal, "p50_ms" in self.slower
 
 
@@ -189,7 +191,7 @@ def _compare(loadpilot: Loadpilot, current: str, baseline: str) -> dict[str, Any
 
 
 def main(words: list[str]) -> int:
-    """Judge as many seeds as were named; 1 when fewer were right than must be."""
+    """Judge the named number of seeds; return 1 when too few judgements are right."""
     first, number = map(int, words)
     pairs: list[Pair] = []
     problems: list[str] = []

@@ -1,12 +1,12 @@
-"""Runs what is long, also after a failure, and prints one summary: `./dev nightly [SEED]`.
+"""Runs all long tests, also after a failure, and prints one summary: `./dev nightly [SEED]`.
 
     python tests/nightly/nightly.py SEED
 
 Random tests start from SEED; the same number repeats them. Steps that only compute run at idle
-priority beside the fault cases, which mostly wait in real time; steps that judge times have the
-machine to themselves. target/nightly has the output of each step and the summary. Exit code 1: a
-step failed. A step that cannot run on this machine is skipped, with the reason. A night takes about
-two hours on two processors (bench/results/build.md).
+priority beside the fault tests, which mostly wait. Steps that judge times have the machine to
+themselves. target/nightly has the output of each step and the summary. Exit code 1: a step failed.
+A step that cannot run on this machine is skipped, with the reason. A night takes about two hours on
+two processors (bench/results/build.md).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LAST_LINES = 40
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command, and what is added to its environment."""
+    """One command, and the variables that are added to its environment."""
 
     name: str
     argv: Sequence[str]
@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Steps one after the other, and others that compute meanwhile."""
+    """Steps that run one after the other, and steps that compute beside them."""
 
     steps: Sequence[Step]
     computing: Sequence[Step] = ()
@@ -77,7 +77,7 @@ class Outcome:
 
 
 def stages(seed: int) -> list[Stage]:
-    """List what a night consists of."""
+    """List the stages of a night."""
     faults = ("pytest", "tests/faults")
     faults_seed = {"LOADPILOT_FAULTS_SEED": f"{seed}"}
     simulation = ("cargo", "test", "--profile", "sim", "-p", "loadpilot-engine", "--test", "sim")
@@ -87,13 +87,13 @@ def stages(seed: int) -> list[Stage]:
     others = ("sdk/tests", "services", "tests/e2e", "tests/browser", "--ignore=sdk/tests/soundness")
     beside = ("-n", f"{WORKERS}")
     soundness = ("pytest", "sdk/tests/soundness", *is_any, *beside, "--timeout=14400")
-    # The laws; the other tests of the workspace draw nothing at random.
+    # The laws of the engine. The other tests of the workspace use no random numbers.
     laws = ("cargo", "test", "--workspace", "--no-fail-fast", "--lib", "--test", "laws")
-    # A thread of idle priority has no slice of its own.
+    # The kernel gives a thread of idle priority no slice of its own.
     but_slices = ("--", "--skip", "a_sharpened_thread_has_a_short_slice")
     cases = {"PROPTEST_RNG_SEED": f"{seed}", "PROPTEST_CASES": "512"}
     return [
-        # Before the fault cases start programs, which this step may replace.
+        # Runs before the fault tests, which start programs that this step may replace.
         Stage([Step("builds", ("cargo", "test", "--workspace", "--quiet", "--no-run"))]),
         Stage(
             [
@@ -127,7 +127,7 @@ def stages(seed: int) -> list[Stage]:
 
 
 def run(stages: Sequence[Stage]) -> list[Outcome]:
-    """Run all steps; prints each as it ends."""
+    """Run all steps; print each as it ends."""
     outcomes: list[Outcome] = []
 
     def run_steps(steps: Sequence[Step], prefix: Sequence[str] = ()) -> None:
@@ -144,7 +144,7 @@ def run(stages: Sequence[Stage]) -> list[Outcome]:
 
 
 def run_step(step: Step, prefix: Sequence[str] = ()) -> Outcome:
-    """Run one step to its end; prints the last lines of one that failed."""
+    """Run one step to its end; print the last lines of a failed one."""
     print(f"==== begins: {step.name} ({step.output})", flush=True)
     began = time.monotonic()
     with step.output.open("wb") as output:
@@ -167,7 +167,7 @@ def run_step(step: Step, prefix: Sequence[str] = ()) -> Outcome:
 
 
 def judge(code: int, text: str) -> str:
-    """Say how a step ended; pytest passes when it has skipped every test, a night does not."""
+    """Decide how a step ended. Pytest passes when it has skipped every test; a night does not."""
     if code == CANNOT_RUN:
         return "skipped"
     if code != 0:
@@ -177,7 +177,7 @@ def judge(code: int, text: str) -> str:
 
 
 def main(words: list[str]) -> int:
-    """Run the night; 1 when a step failed."""
+    """Run the night; return 1 when a step failed."""
     seed = int(words[0])
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)

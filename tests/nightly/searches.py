@@ -58,7 +58,7 @@ class Target:
 
     @property
     def capacity(self) -> float:
-        """Requests per second that it serves."""
+        """Requests per second that the target serves."""
         return self.workers / self.service_ms * 1_000
 
     @property
@@ -69,7 +69,7 @@ class Target:
 
 
 def searched(target: Target, seed: int, folder: Path) -> dict[str, Any]:
-    """Search it; returns the result."""
+    """Search the maximum of this target; return the result."""
     loadpilot = Loadpilot(folder)
     path = folder / "scene.py"
     path.write_text(SCENE, encoding="utf-8")
@@ -86,7 +86,7 @@ def searched(target: Target, seed: int, folder: Path) -> dict[str, Any]:
 
 
 def main(words: list[str]) -> int:
-    """Judge as many seeds as were named; 1 when fewer were right than must be."""
+    """Judge the named number of seeds; return 1 when too few results are right."""
     first, number = map(int, words)
     right = 0
     print(f"Python {platform.python_version()}, {platform.platform()}\n", flush=True)

@@ -1,4 +1,4 @@
-"""The night's own rules: no step is left out after a failure, none passes by being skipped."""
+"""The rules of the night: no step is left out after a failure, and no skipped step passes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def night(monkeypatch: pytest.MonkeyPatch, folder: Path, planned: Sequence[Stage
 def test_every_step_runs_and_the_summary_has_its_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if a failure ended the night, was forgotten, or a step's environment got lost."""
+    """Broken if a failure ends the night or is not in the summary, or if a step lacks its
+    environment."""
     folder = tmp_path / "night"
     planned = [
         Stage(
@@ -61,7 +62,7 @@ def test_every_step_runs_and_the_summary_has_its_result(
 def test_a_skipped_step_is_named_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, result: str
 ) -> None:
-    """Broken if images that no engine ran were reported as passed, or without the reason."""
+    """Broken if a skipped step is reported as passed, or without its reason."""
     assert night(monkeypatch, tmp_path / "night", [Stage([step("one", code)])]) == 0
     _, line, reason = (tmp_path / "night/summary.txt").read_text().splitlines()
     assert line.split()[:2] == [result, "one"]
@@ -70,7 +71,7 @@ def test_a_skipped_step_is_named_with_its_reason(
 
 
 def test_the_seed_reaches_every_random_step() -> None:
-    """Broken if a night could not be repeated by its number."""
+    """Broken if a night cannot be repeated by its seed."""
     planned = [s for stage in stages(SEED) for s in (*stage.steps, *stage.computing)]
     seeded = {s.name for s in planned if f"{SEED}" in s.environ.values()}
     assert seeded == {

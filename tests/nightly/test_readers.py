@@ -1,7 +1,7 @@
-"""Files that `loadpilot dump` writes, in the tools that people open them with.
+"""Files that `loadpilot dump` writes, opened in other tools.
 
 One run of 8 s, and what each tool reads of it. The tools come from their package registries, at
-their newest versions where a script of ours is what runs; a tool that is not to be had skips its
+their newest versions where a script of this file runs them. A tool that cannot be loaded skips its
 test with the reason.
 """
 
@@ -91,7 +91,8 @@ def tool(name: str, where: str) -> str:
 
 
 def fetched(argv: Sequence[str], what: str) -> str:
-    """Standard output of a command that loads what it runs; skips the test if it cannot load."""
+    """Standard output of a command that downloads the tool that it runs; skips the test if it
+    cannot."""
     done = subprocess.run(
         argv, capture_output=True, text=True, check=False, timeout=FETCH_S, cwd=ROOT
     )
@@ -121,8 +122,8 @@ def files(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tables_open_in_pandas_and_polars(shop: Shop, files: Path) -> None:
-    """Broken if times do not parse, calls cannot be resampled, or a column has another type or
-    sum than our own reader finds. 20 s."""
+    """Broken if times do not parse, calls cannot be resampled, or a column has another type or sum
+    than LoadPilot's own reader finds. 20 s."""
     loadpilot, finished, _ = shop
     packages = ("--with", "pandas", "--with", "polars")
     run = [uv(), "run", "--quiet", "--no-project", *packages, "python", "-c"]
@@ -194,8 +195,8 @@ def test_histograms_open_in_java(shop: Shop, files: Path, tmp_path: Path) -> Non
 
 def test_vegeta_reports_what_we_do(shop: Shop, files: Path) -> None:
     """Broken if vegeta reads another number of calls, bytes or statuses from the samples, or other
-    latencies. Its percentiles are estimates: ours of one percent less and more enclose them.
-    60 s for the first build."""
+    latencies. Its percentiles are estimates: they lie between LoadPilot's percentiles of one
+    percent less and more. 60 s for the first build."""
     report = shop[1].report
     go = tool("go", "apt-get install golang")
     fetched([go, "run", VEGETA, "-version"], "vegeta from the Go module proxy")
@@ -216,7 +217,7 @@ def test_vegeta_reports_what_we_do(shop: Shop, files: Path) -> None:
     assert read["errors"] == ["http_4xx"]
     assert read["bytes_in"]["total"] == report["bytes"]["received"]
     assert read["bytes_out"]["total"] == report["bytes"]["sent"]
-    # Due times are exact, so that only the last interval is missing from vegeta's time.
+    # Due times are exact: vegeta's duration lacks only the last interval.
     assert read["duration"] == (SECS * RPS - 1) * 10**9 // RPS
 
 

@@ -1,5 +1,5 @@
-"""Vegeta itself beside `loadpilot attack`: the same list sends the same requests in the same order,
-and vegeta reads what goes through a pipe.
+"""Vegeta beside `loadpilot attack`: the same list sends the same requests in the same order, and
+vegeta reads the output of an attack through a pipe.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ JSON = """
 
 @pytest.fixture(scope="module")
 def vegeta(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The vegeta of the Go module proxy."""
+    """The program vegeta, built from the Go module proxy."""
     go, folder = tool("go", "apt-get install golang"), tmp_path_factory.mktemp("bin")
     install = ["env", f"GOBIN={folder}", go, "install", VEGETA]
     fetched(install, "vegeta from the Go module proxy")
@@ -64,7 +64,7 @@ def vegeta(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def sent(request: Request) -> tuple[object, ...]:
-    """What a list says of a request."""
+    """The request as the list describes it."""
     ours = ("x-", "authorization", "content-type", "content-length")
     headers = sorted(
         (name, value)

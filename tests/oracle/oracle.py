@@ -1,6 +1,6 @@
 """Drives the oracle from Python: starts it, sets its behaviour, waits for counts, reads its log.
 
-Standard library only, so that every test suite can use it. Must never judge: it hands out what the
+Standard library only, so that every test suite can use it. Must never judge: it returns what the
 oracle saw, and the test compares.
 
     with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 STOP_TIMEOUT_S = 20.0
-"""How long the oracle may take to write the rest of its log and end."""
+"""Timeout for the oracle to write the rest of its log and end."""
 
 COMMAND_TIMEOUT_S = 20.0
-"""How long a command may take, beyond the waiting that it asks for."""
+"""Timeout of a command, in addition to the time that its line makes the oracle wait."""
 
 
 class OracleError(Exception):
@@ -38,7 +38,7 @@ class OracleError(Exception):
 
 
 class Outcome(StrEnum):
-    """The outcome of a request; README.md defines each."""
+    """How a request ended; README.md defines each value."""
 
     INCOMPLETE = "incomplete"
     MALFORMED = "malformed"
@@ -51,11 +51,11 @@ class Outcome(StrEnum):
 
 
 BROKEN = frozenset({Outcome.INCOMPLETE, Outcome.MALFORMED})
-"""Outcomes of what was not received as a whole, well-formed request."""
+"""Outcomes of requests that were not received whole and well-formed."""
 
 
 class CountKind(StrEnum):
-    """The count to wait for."""
+    """The count that `wait_count` waits for."""
 
     RECEIVED = "received"
     ENDED = "ended"
@@ -80,7 +80,7 @@ class Request:
     client_closed: bool
     headers: tuple[tuple[str, str], ...] | None
     kernel_us: int | None
-    """When the kernel had received it; needs `kernel_times=True`."""
+    """Time at which the kernel had received the request; needs `kernel_times=True`."""
 
     @property
     def route(self) -> str:
@@ -113,7 +113,7 @@ class Counts:
 
 
 def built_binary() -> Path:
-    """The oracle that `cargo build -p loadpilot-oracle` leaves in the target folder."""
+    """Path of the oracle that `cargo build -p loadpilot-oracle` builds."""
     target = os.environ.get("CARGO_TARGET_DIR") or Path(__file__).resolve().parents[2] / "target"
     binary = Path(target) / "debug" / "loadpilot-oracle"
     if not binary.is_file():
@@ -125,7 +125,7 @@ def read_log(log: Path) -> list[Request]:
     """Every request of a log, broken ones included, by number.
 
     A request that was open at a flush has more than one line; the last one holds. Text after the
-    last line end is a line that is still being written, and no flush has promised it.
+    last line end is a line that is still being written; no flush has covered it.
     """
     text = log.read_text(encoding="utf-8")
     latest: dict[int, Request] = {}
@@ -222,14 +222,14 @@ class Oracle:
         finally:
             self._process.stdout.close()
 
-    # Observations.
+    # Reads what the oracle saw.
 
     def requests(self) -> list[Request]:
-        """Every request received whole so far, by order of arrival; open ones included."""
+        """Every complete request so far, in the order of arrival; open ones included."""
         return [request for request in self._all() if request.outcome not in BROKEN]
 
     def broken(self) -> list[Request]:
-        """Requests that were not received whole and well-formed; none, if the client is right."""
+        """Requests that were not received whole and well-formed; a correct client sends none."""
         return [request for request in self._all() if request.outcome in BROKEN]
 
     def counts(self) -> Counts:
@@ -241,7 +241,7 @@ class Oracle:
         return self.counts().first_us
 
     def freezes(self) -> list[tuple[int | None, int | None]]:
-        """Begin and end of each freeze that was set and not lifted; `None` is not known yet."""
+        """Begin and end of each freeze that was set and not lifted; `None` if not known yet."""
         return [(begin, end) for begin, end in self.command("freezes")["freezes"]]
 
     def wait_count(self, count: int, timeout_s: float, of: CountKind = CountKind.RECEIVED) -> bool:
@@ -254,15 +254,15 @@ class Oracle:
         """Completes the log file up to now; `requests` does so by itself."""
         self.command("flush")
 
-    # What it does. Rules add up, later ones win; `clear` forgets them.
+    # Sets what the oracle does. Rules add up, later ones win; `clear` removes them.
 
     def delay(self, ms: float, *, path: str | None = None, fraction: float | None = None) -> None:
         """Answer `ms` after a request's first bytes."""
         self._rule(f"delay {ms}", path, fraction)
 
     def queue(self, workers: int, ms: float, *, wait_max_ms: float | None = None) -> None:
-        """Answer when one of `workers` has served the request, which takes each of them `ms`; with
-        `wait_max_ms`, 503 for a request that would wait longer."""
+        """Answer when one of `workers` has served the request, each of which takes `ms` per
+        request; with `wait_max_ms`, answer 503 to a request that would wait longer."""
         limit = "" if wait_max_ms is None else f" wait_max_ms={wait_max_ms}"
         self._rule(f"queue {workers} {ms}{limit}", None, None)
 
@@ -295,7 +295,7 @@ class Oracle:
         self._rule("close", path, fraction)
 
     def clear(self) -> None:
-        """Forget every rule and the slow accept; freezes stay."""
+        """Remove every rule and the slow accept; freezes stay."""
         self.command("clear")
 
     def freeze(self, *, after_first_ms: float | None = None, for_ms: float | None = None) -> None:
@@ -322,7 +322,7 @@ class Oracle:
         self.command("accept")
 
     def command(self, line: str, wait_s: float = 0.0) -> dict[str, Any]:
-        """Sends one control line; `wait_s` is the time that the line makes the oracle wait."""
+        """Sends one control line; `wait_s` is the time for which the line makes the oracle wait."""
         address = ("127.0.0.1", self.control_port)
         with socket.create_connection(address, COMMAND_TIMEOUT_S) as control:
             control.settimeout(wait_s + COMMAND_TIMEOUT_S)

@@ -29,8 +29,8 @@ def get(oracle: Oracle, path: str, *, request_id: str = "") -> int:
 
 
 def test_requests_are_what_was_sent(tmp_path: Path) -> None:
-    """Broken if a log line is lost, doubled or garbled: every test that counts with this driver
-    would be wrong."""
+    """Broken if the log loses, doubles or garbles a request: every test that counts with this
+    driver would be wrong."""
     log = tmp_path / "log"
     with Oracle(built_binary(), log, id_header="X-Id", log_headers=True) as oracle:
         for n in range(20):
@@ -45,13 +45,13 @@ def test_requests_are_what_was_sent(tmp_path: Path) -> None:
     assert {request.outcome for request in seen} == {Outcome.ANSWERED}
     assert all(request.service_us is not None and request.service_us >= 0 for request in seen)
     assert seen[0].header("X-Id") == "0"
-    assert read_log(log) == seen, "the log of an ended oracle says the same"
+    assert read_log(log) == seen, "the log of the ended oracle differs"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other kernels tell no receive times of TCP")
 def test_the_kernel_had_it_before_the_oracle_read_it(tmp_path: Path) -> None:
-    """Broken if this time is from another clock, or of another request: the bench measures by
-    it."""
+    """Broken if the kernel's time is that of another clock or another request: the bench measures
+    by it."""
     with Oracle(built_binary(), tmp_path / "log", kernel_times=True) as oracle:
         for _ in range(1_000):  # the first packets may come without a time
             get(oracle, "/")
@@ -69,8 +69,8 @@ def test_the_kernel_had_it_before_the_oracle_read_it(tmp_path: Path) -> None:
 
 
 def test_a_freeze_can_be_waited_for(tmp_path: Path) -> None:
-    """Broken if a request counts as received only after its answer: a test could not act during a
-    freeze."""
+    """Broken if a request is counted as received only with its answer: a test could not act in the
+    middle of a freeze."""
     with Oracle(built_binary(), tmp_path / "log") as oracle:
         oracle.freeze()
         threads = [threading.Thread(target=get, args=(oracle, "/")) for _ in range(5)]
@@ -87,8 +87,7 @@ def test_a_freeze_can_be_waited_for(tmp_path: Path) -> None:
 
 
 def test_every_behaviour_has_a_method(tmp_path: Path) -> None:
-    """Broken if the oracle does not know the line of a method: that would show only in the test
-    that needs it."""
+    """Broken if a method sends a line that the oracle does not know."""
     with Oracle(built_binary(), tmp_path / "log", behaviours=["status 500 path=/bad"]) as oracle:
         assert get(oracle, "/bad") == 500
         oracle.clear()
@@ -121,7 +120,7 @@ def test_every_behaviour_has_a_method(tmp_path: Path) -> None:
 
 
 def test_broken_requests_are_apart(tmp_path: Path) -> None:
-    """An incomplete request must not count as a request, and must not disappear."""
+    """Broken if half a request counts as a request, or vanishes."""
     with Oracle(built_binary(), tmp_path / "log") as oracle:
         client = http.client.HTTPConnection("127.0.0.1", oracle.port, timeout=20)
         client.putrequest("GET", "/", skip_host=True)
@@ -133,7 +132,7 @@ def test_broken_requests_are_apart(tmp_path: Path) -> None:
 
 
 def test_a_dead_oracle_is_an_error(tmp_path: Path) -> None:
-    """Broken if a comparison with a log that ended early can pass."""
+    """Broken if a test can count against a log that stopped early."""
     oracle = Oracle(built_binary(), tmp_path / "log")
     os.kill(oracle.pid, signal.SIGKILL)
     with pytest.raises(OracleError, match="ended with -9"):

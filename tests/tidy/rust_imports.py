@@ -1,7 +1,7 @@
-"""What the files of a Rust crate import of each other, read from the sources without a compiler.
+"""Imports between the files of a Rust crate, read from the sources without a compiler.
 
-Read are `use` declarations, re-exports, and paths in the code such as `super::pacer::Pacer` or
-`pacer::Pacer`. Left out are tests within a file, and each `use` directly below a comment that
+It reads `use` declarations, re-exports, and paths in the code such as `super::pacer::Pacer` or
+`pacer::Pacer`. It leaves out tests within a file, and each `use` directly below a comment that
 begins with `// Circle:`.
 """
 
@@ -38,9 +38,9 @@ class Crate:
         """Take the sources by their paths below `src`."""
         self.files = {module_of(file): file for file in sources}
         self._named: dict[Name, dict[str, Name]] = {}
-        """What the names that a module imports or re-exports refer to."""
+        """By module: the path that each imported or re-exported name refers to."""
         self._used: dict[Name, list[Name]] = {}
-        """What a module imports, and what its code refers to by a path."""
+        """By module: the paths that it imports, and those that its code refers to."""
         for module, file in self.files.items():
             self._read(module, sources[file])
 
@@ -54,7 +54,7 @@ class Crate:
                 meant = self._resolve(module, path)
                 if meant is not None and not is_explained:
                     named[name] = meant
-                    # A parent that re-exports a child, or a module whose names are not used yet.
+                    # A parent re-exports a child, or the names of a module are not used yet.
                     is_export = is_public and meant[: len(module)] == module
                     used += [] if is_export or meant in self.files else [meant]
         self._named[module] = named

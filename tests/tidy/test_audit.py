@@ -1,4 +1,5 @@
-"""The audit of CI: a service that does not answer is no pass, and a vulnerability fails."""
+"""The audit in CI: a service that does not answer is reported, and a vulnerability fails the
+job."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ FOUND = {
 
 
 def audited(folder: Path, programs: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """What the audit says of programs that do no more than these lines."""
+    """Result of the audit with stub programs that execute only these lines."""
     for part in (".ci", "bin", "services/gateway/web"):
         (folder / part).mkdir(parents=True)
     shutil.copy(AUDIT, folder / ".ci/audit")
@@ -43,14 +44,14 @@ def audited(folder: Path, programs: dict[str, str]) -> subprocess.CompletedProce
 
 
 def test_what_was_asked_and_found_sound_passes(tmp_path: Path) -> None:
-    """Broken if a clean answer of every service does not pass."""
+    """Broken if the audit fails although every service finds no vulnerability."""
     finished = audited(tmp_path, SOUND)
     assert (finished.returncode, finished.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", sorted(SOUND))
 def test_a_service_that_does_not_answer_is_named(tmp_path: Path, name: str) -> None:
-    """Broken if CI says nothing, or fails, when an audit could not be made."""
+    """Broken if CI is silent, or fails, when an audit was not possible."""
     finished = audited(tmp_path, {**SOUND, name: SILENT[name]})
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr.startswith("SKIPPED "), finished.stderr
@@ -59,6 +60,6 @@ def test_a_service_that_does_not_answer_is_named(tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("name", sorted(SOUND))
 def test_a_vulnerability_fails(tmp_path: Path, name: str) -> None:
-    """Broken if a known vulnerability of one language is hidden by the others."""
+    """Broken if a vulnerability in one language is hidden by the clean results of the others."""
     finished = audited(tmp_path, {**SOUND, name: FOUND[name]})
     assert finished.returncode == 1, finished.stdout

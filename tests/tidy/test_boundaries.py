@@ -1,4 +1,5 @@
-"""Who may know what: the boundaries of the architecture, read from manifests and sources."""
+"""Which part may depend on which: the boundaries of the architecture, read from manifests and
+sources."""
 
 from __future__ import annotations
 
@@ -29,10 +30,11 @@ ALLOWED_UNDER_PROTO = {
     "ulid",
     "zlib-rs",
 }
-"""Crates for data that the nouns and the laws may use directly."""
+"""Data crates that `proto/events` (nouns) and `proto/engine` (laws) may use directly."""
 
 FUZZ = "services/agent/fuzz"
-"""The one crate that is no member: cargo-fuzz builds it, with a nightly compiler."""
+"""The only crate that is no member of the workspace: cargo-fuzz builds it, with a nightly
+compiler."""
 
 ALLOWED_BENEATH = {
     *("alloc-no-stdlib", "alloc-stdlib", "twox-hash"),
@@ -41,16 +43,17 @@ ALLOWED_BENEATH = {
     *("cmov", "ctutils"),
     *("cfg-if", "dyn-clone", "itoa", "num-traits", "ref-cast", "serde_core"),
     *("typenum", "zmij"),
-    # What their macros are made of.
+    # Crates that their macros use.
     *("proc-macro2", "quote", "syn", "unicode-ident", "serde_derive_internals"),
 }
-"""Crates that those use in turn: compression, hashing, numbers. A new one is looked at first."""
+"""Crates that those use in turn: compression, hashing, numbers. A new one must be reviewed
+first."""
 
 IMPURE = re.compile(
     r"\bstd::(env|fs|process|thread|os)\b|\b(SystemTime|Instant::now|TcpStream|UdpSocket)\b"
     r"|\b(HashMap|HashSet|Mutex|RwLock|static mut)\b|\b(e?print(ln)?|dbg)!|\btokio\b"
 )
-"""What no noun and no law says; the tests below the wall are held to it by clippy only."""
+"""Names that code under `proto/` must not use. For its tests only clippy forbids them."""
 
 
 def manifest(folder: str) -> dict[str, Any]:
@@ -74,21 +77,22 @@ def test_every_crate_is_listed_by_name() -> None:
 
 
 def test_only_the_bus_knows_nats_and_only_the_native_module_python() -> None:
-    """Broken if a second place starts to speak NATS or Python."""
+    """Broken if a second crate uses the NATS client or the Python bindings."""
     knows_nats = {folder for folder in members() if "async-nats" in dependencies(folder)}
     knows_python = {folder for folder in members() if "pyo3" in dependencies(folder)}
     assert (knows_nats, knows_python) == ({"services/bus"}, {"sdk"})
 
 
 def test_nouns_and_laws_depend_on_data_crates_only() -> None:
-    """Broken if something below the wall gains a way to do I/O."""
+    """Broken if a crate below the purity wall (`proto/`) gains a way to do I/O."""
     for folder in ("proto/events", "proto/engine", "proto/script"):
         own = dependencies(folder) - {"loadpilot-events", "loadpilot-engine"}
         assert own <= ALLOWED_UNDER_PROTO, folder
 
 
 def linked(crate: str) -> set[str]:
-    """List what a crate links, itself included, however deep; what only builds run left out."""
+    """List the crates that a crate links, itself included, at any depth, without those that only
+    build scripts use."""
     tree = ["cargo", "tree", "-p", crate, "--edges", "normal", "--prefix", "none", "--no-dedupe"]
     answer = subprocess.run(
         [*tree, "--format", "{p} {lib}", "--locked", "--offline"],
@@ -102,7 +106,7 @@ def linked(crate: str) -> set[str]:
 
 
 def test_nothing_below_the_wall_brings_a_runtime() -> None:
-    """Broken if a crate for data drags in threads, sockets or an executor."""
+    """Broken if a data crate brings in threads, sockets or an executor."""
     own = {"loadpilot-events", "loadpilot-engine", "loadpilot-script"}
     for crate in sorted(own):
         below = linked(crate)
@@ -111,7 +115,7 @@ def test_nothing_below_the_wall_brings_a_runtime() -> None:
 
 
 def test_no_product_links_what_tests_alone_use() -> None:
-    """Broken if the server in memory or the one that tests start becomes part of a product."""
+    """Broken if the bus in memory or the server that tests start becomes part of a product."""
     for product in ("loadpilot-agent", "loadpilot-coordinator", "loadpilot-native"):
         tree = ["cargo", "tree", "-p", product, "--edges", "normal", "--prefix", "none"]
         answer = subprocess.run(
@@ -127,7 +131,7 @@ def test_no_product_links_what_tests_alone_use() -> None:
 
 
 def test_the_wall_is_written_down() -> None:
-    """Broken if clippy no longer bans what the laws must not touch."""
+    """Broken if clippy no longer forbids the laws to use clocks, I/O or the environment."""
     wall = tomllib.loads((ROOT / "proto" / "clippy.toml").read_text(encoding="utf-8"))
     banned = {entry["path"] for kind in wall.values() for entry in kind}
     assert {
@@ -142,7 +146,7 @@ def test_the_wall_is_written_down() -> None:
 
 
 def test_nothing_below_the_wall_is_impure() -> None:
-    """Broken if a lint is switched off where the wall should hold."""
+    """Broken if a lint is switched off below the purity wall."""
     sources = tracked("proto/events/src/*.rs", "proto/engine/src/*.rs", "proto/script/src/*.rs")
     assert len(sources) > 30
     assert not [
@@ -154,7 +158,8 @@ def test_nothing_below_the_wall_is_impure() -> None:
 
 
 def test_subjects_are_built_in_one_place() -> None:
-    """Broken if a subject is spelled out where its permissions would not be noticed."""
+    """Broken if a subject is spelled out outside of `subject.rs`, where its permissions would not
+    be noticed."""
     spelled = re.compile(r'"[^"]*\.(run|live|hb|halt|secret)\.\{')
     sources = [path for path in tracked("*.rs", "sdk/python/*.py") if "tests" not in path.parts]
     found = {str(path) for path in sources if any(spelled.search(line) for line in lines(path))}
@@ -186,7 +191,7 @@ def imported(path: Path) -> set[str]:
 
 
 def test_no_python_package_imports_one_above_it() -> None:
-    """Broken if a package that others share needs the command line, or play the compiler."""
+    """Broken if a shared package imports the command line, or if `play` imports the compiler."""
     for folder, banned in MUST_NOT_IMPORT.items():
         sources = tracked(f"{folder}/*.py")
         assert sources, folder

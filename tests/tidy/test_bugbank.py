@@ -1,4 +1,4 @@
-"""The bug bank stays in its vault: no build but a test's may make a mistake on purpose."""
+"""No build except for those of tests contains the deliberate mistakes of the bug bank."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MAY_ASK = {
     "tests/nightly/nightly.py",
     "tests/tidy/test_bugbank.py",
 }
-"""What may switch it on: the command, and what it runs."""
+"""Files that may switch the feature on: the command, and the scripts that it runs."""
 
 
 def named(manifest_part: Any) -> Iterator[str]:
-    """Every text in a part of a manifest."""
+    """Every string in a part of a manifest."""
     if isinstance(manifest_part, str):
         yield manifest_part
     elif isinstance(manifest_part, dict):
@@ -51,7 +51,7 @@ def test_no_manifest_switches_it_on() -> None:
 
 
 def test_nothing_else_asks_for_it() -> None:
-    """Broken if a release, an image or the wheel is built with it."""
+    """Broken if a release, an image or the wheel is built with the feature."""
 
     def is_build(path: Path) -> bool:
         is_text = path.suffix in {"", ".toml", ".yml", ".yaml", ".sh", ".py", ".json"}

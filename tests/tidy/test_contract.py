@@ -1,4 +1,4 @@
-"""The stored forms against their schemas: what one language wrote, another can check."""
+"""The golden files satisfy the schemas, with which readers in other languages check the log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FACTS = {"capacity-offered", "agent-leaving", "isolation-stop", "tail-reported"}
 
 
 def schema_of(name: str) -> str:
-    """Name the schema of a golden file, by what it is an example of."""
+    """Name the schema of a golden file."""
     if "-requested" in name or name.startswith(("setup-", "teardown-", "run-annotated")):
         return "req"
     if name in FACTS or name in {
@@ -28,7 +28,7 @@ def schema_of(name: str) -> str:
 
 @pytest.mark.parametrize("golden", [path.name for path in tracked("proto/golden/*.json")])
 def test_a_golden_file_satisfies_its_schema(golden: str) -> None:
-    """Broken if the schema refuses what was stored: every other reader of the log would."""
+    """Broken if the schema refuses a stored form, as other readers of the log would."""
     name = schema_of(golden.split(".", 1)[0])
     schema = json.loads((ROOT / "proto" / "schema" / f"{name}.json").read_text(encoding="utf-8"))
     stored = json.loads((ROOT / "proto" / "golden" / golden).read_text(encoding="utf-8"))

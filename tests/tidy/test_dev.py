@@ -1,4 +1,5 @@
-"""./dev on a machine that lacks something: it names what, and the command that brings it."""
+"""./dev on a machine that lacks something: it names what is missing, and the command that installs
+it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOOLS = ("sh", "dirname", "getconf", "head", "mkdir", "paste", "sed", "sort", "uniq", "cat")
-"""What ./dev takes for granted."""
+"""Programs that ./dev requires without a check."""
 PYTEST = """echo pytest "$@"
 case "$*" in
     *"and not timed"*)
@@ -26,11 +27,13 @@ case "$*" in
 esac >>"$SKIPPED_TESTS" || exit 0
 exit "$FIRST_PASS"
 """
-"""Skips three tests in the first pass, and ends that as the test says."""
+"""A stub of pytest: skips three tests in the first pass, and ends that with the exit code of the
+test."""
 
 
 class BareCheckout:
-    """A checkout of ./dev alone, and a PATH with nothing that the test did not put there."""
+    """A checkout that contains only ./dev, and a PATH that contains only what the test puts
+    there."""
 
     def __init__(self, folder: Path) -> None:
         self.checkout, self._path = folder / "checkout", folder / "bin"
@@ -59,7 +62,7 @@ class BareCheckout:
         )
 
     def written(self) -> set[str]:
-        """Names in the folder of the test, without those that it made itself."""
+        """Names of files that ./dev wrote, in the checkout and in the home folder."""
         return {path.name for path in (*self.checkout.iterdir(), *self._path.parent.iterdir())} - {
             "dev",
             "checkout",
@@ -90,8 +93,8 @@ def bare_checkout(tmp_path: Path) -> BareCheckout:
 def test_all_that_is_missing_is_named_with_its_command(
     bare_checkout: BareCheckout, command: str, manager: str, commands: list[str]
 ) -> None:
-    """Broken if a newcomer had to find out one by one what to install, or ./dev wrote something
-    before it knew that it can go on."""
+    """Broken if a newcomer learns only one by one what to install, or if ./dev writes something
+    before all checks have passed."""
     bare_checkout.program(manager)
     bare_checkout.program("cargo", "echo cargo 1.70.0")
     done = bare_checkout.dev(command)
@@ -111,8 +114,8 @@ def test_all_that_is_missing_is_named_with_its_command(
 def test_skipped_tests_are_in_the_last_line_with_what_brings_them(
     bare_checkout: BareCheckout, flags: list[str], selection: str, code: int
 ) -> None:
-    """Broken if tests that this machine cannot run were left out in silence, or a failure of the
-    first pass were forgotten after the second."""
+    """Broken if tests that this machine cannot run are left out silently, or if a failure of the
+    first pass is lost after the second."""
     for name in ("uv", "cc", "python3"):
         bare_checkout.program(name)
     bare_checkout.program(
@@ -144,7 +147,7 @@ def test_skipped_tests_are_in_the_last_line_with_what_brings_them(
 def test_an_unknown_argument_builds_nothing(
     bare_checkout: BareCheckout, words: tuple[str, ...], says: str
 ) -> None:
-    """Broken if a typing error runs everything, or something else than was meant."""
+    """Broken if a typing error runs all tests, or other ones than were meant."""
     for name in ("uv", "cc", "python3", "pytest"):
         bare_checkout.program(name)
     bare_checkout.program("cargo", '[ "$1" = --version ] && echo cargo 1.95.0 || echo cargo "$@"')
@@ -163,7 +166,7 @@ def test_an_unknown_argument_builds_nothing(
     ],
 )
 def test_the_parts_of_the_tests(bare_checkout: BareCheckout, part: str, runs: list[str]) -> None:
-    """Broken if jobs of CI together leave tests out, or each runs all of them."""
+    """Broken if the jobs of CI together leave tests out, or if each job runs all of them."""
     for name in ("uv", "cc", "python3"):
         bare_checkout.program(name)
     bare_checkout.program("cargo", '[ "$1" = --version ] && echo cargo 1.95.0 || echo cargo "$@"')

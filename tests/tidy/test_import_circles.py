@@ -19,7 +19,8 @@ def crates() -> dict[str, Crate]:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    """Broken if a file cannot be understood without one that needs it in turn."""
+    """Broken if files import each other in a circle, so that none of them can be understood
+    alone."""
     read = crates()
     assert sum(len(of) for crate in read.values() for of in crate.imports().values()) > 1000
     found = [f"{member}: {line}" for member, crate in read.items() for line in crate.circle()]
@@ -40,7 +41,7 @@ CIRCLES = {
     "three files": {"a.rs": "use crate::c::{self, C};", "c/mod.rs": "use super::b::B;"},
     "behind text": {"a.rs": 'const URL: &str = "http://{";\nuse crate::b::B;'},
 }
-"""Files beside `b.rs`, which needs `a.rs`: together a circle."""
+"""Files beside `b.rs`, which imports `a.rs`; with each of them there is a circle."""
 
 NO_CIRCLES = {
     "explained": "// Circle: a tree has leaves,\n// which know the tree.\nuse crate::b::B;",
@@ -50,7 +51,7 @@ NO_CIRCLES = {
     "module whose names are not used": "use crate::b;",
     "another crate": "use b_core::b::B;\nfn f() -> std::b::B {}",
 }
-"""Sources of `a.rs` that do not need `b.rs`."""
+"""Sources of `a.rs` that do not import `b.rs`."""
 
 
 @pytest.mark.parametrize("name", CIRCLES)
@@ -63,7 +64,8 @@ def test_a_circle_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("name", NO_CIRCLES)
 def test_what_is_no_import_is_left_out(name: str) -> None:
-    """Broken if the test above forbids what is no import, or an explained one."""
+    """Broken if the test above forbids something that is no import, or an import that a comment
+    explains."""
     crate = Crate({"lib.rs": ROOT_FILE, "b.rs": B_NEEDS_A, "a.rs": NO_CIRCLES[name]})
     assert crate.imports()["b",] == {("a",): ("a", "A")}
     assert crate.circle() == []

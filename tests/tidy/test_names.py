@@ -77,7 +77,7 @@ REPLACED = {
     "wish": "operation",
     "words": "labels, repr",
 }
-"""Words that no file is named after, and what the code says instead."""
+"""Words that no file name may contain, and the words that the code uses instead."""
 
 
 def entries() -> list[list[str]]:
@@ -87,7 +87,8 @@ def entries() -> list[list[str]]:
 
 
 def vocabulary() -> set[str]:
-    """Collect the words that names may be made of: the glossary's, the field's, the terms."""
+    """Collect the words that file names may contain: glossary entries, the field's words, the
+    terms."""
     named = " ".join(f"{entry[0]} {entry[-1]}" for entry in entries()).lower()
     return set(re.findall(r"[a-z]{3,}", named)) | set(terms())
 
@@ -97,7 +98,7 @@ def terms() -> list[str]:
 
 
 def singulars(part: str) -> set[str]:
-    """List what a word may be the plural of, itself included."""
+    """List the words of which a word may be the plural, itself included."""
     endings = {"s": "", "es": "", "ies": "y"}
     return {part} | {
         part.removesuffix(end) + instead for end, instead in endings.items() if part.endswith(end)
@@ -105,7 +106,8 @@ def singulars(part: str) -> set[str]:
 
 
 def foreign(stem: str, known: set[str]) -> list[str]:
-    """List the parts of a file's stem that are in no list, or that another word replaces."""
+    """List the parts of a file's stem that are not in the vocabulary, or that another word
+    replaces."""
     parts = [part for part in stem.lower().removeprefix("test_").split("_") if part]
     return [
         part for part in parts if not singulars(part) & known or singulars(part) & REPLACED.keys()
@@ -146,14 +148,14 @@ def test_an_entry_has_a_word_a_meaning_and_the_fields_word() -> None:
 
 
 def test_no_word_is_both_defined_and_replaced() -> None:
-    """Broken if the glossary brings back a word that the code no longer says."""
-    stored = {"owed"}  # in messages and the log, but no file's name
+    """Broken if the glossary defines a word that the code no longer uses."""
+    stored = {"owed"}  # in messages and the log, but in no file name
     defined = {entry[0] for entry in entries()} | set(terms())
     assert defined & REPLACED.keys() <= stored
 
 
 def test_the_terms_are_sorted() -> None:
-    """Broken if a term is listed twice, or a merge put it anywhere."""
+    """Broken if a term is listed twice, or out of order after a merge."""
     assert terms() == sorted(set(terms()))
 
 

@@ -1,4 +1,4 @@
-"""How the sources read: sizes, names, and words that must not stand in them."""
+"""Rules for all sources: sizes, names, and words that they must not contain."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_folder_can_be_taken_in_at_a_glance() -> None:
 
 
 def test_lines_fit() -> None:
-    """Broken if a line has to be scrolled sideways."""
+    """Broken if a line is too long for a screen."""
     wide = [
         f"{path}:{number}"
         for path in sources()
@@ -50,12 +50,12 @@ def test_lines_fit() -> None:
 
 
 def test_names_say_what_is_inside() -> None:
-    """Broken if a file or folder is named after nothing."""
+    """Broken if the name of a file or folder does not say what it contains."""
     assert not [path for path in tracked() if EMPTY_NAMES & {Path(p).stem for p in path.parts}]
 
 
 def test_nothing_is_left_for_later_in_the_sources() -> None:
-    """Broken if an open point hides in a comment instead of an issue."""
+    """Broken if an open task is in a comment instead of an issue."""
     marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
     assert not [
         f"{path}:{number}"
@@ -66,7 +66,7 @@ def test_nothing_is_left_for_later_in_the_sources() -> None:
 
 
 def test_the_product_does_not_say_how_it_was_built() -> None:
-    """Broken if a reader meets a document that is not part of the product."""
+    """Broken if a text refers to a document that is not part of the product."""
     foreign = re.compile(r"DES" r"IGN\.md|FEA" r"TURES\.md|STY" r"LE\.md|\.\./sha" r"red")
     texts = tracked("*.md", "*.rs", "*.py", "*.toml", "dev", ".ci/run")
     assert not [
@@ -89,7 +89,8 @@ def test_nothing_refers_to_a_list_that_is_not_here() -> None:
 
 
 def test_no_document_installs_a_foreign_package() -> None:
-    """Broken if the README sends people to the package of the same name that is not ours."""
+    """Broken if the README installs the package of the same name that belongs to another
+    project."""
     assert "pip install loadpilot" not in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -123,8 +124,7 @@ def document(path: Path) -> str:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    """Broken if a document points at a file that was moved, or at a heading that has other
-    words."""
+    """Broken if a document links to a file that was moved, or to a heading that was reworded."""
     link = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
     dead = []
     for path in tracked("*.md"):
@@ -159,6 +159,6 @@ def test_every_decision_is_in_the_index() -> None:
 
 
 def test_every_measurement_is_in_the_index() -> None:
-    """Broken if a page of results can only be found by its folder."""
+    """Broken if no index links to a page of results."""
     index = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert not [path.name for path in tracked("bench/results/*.md") if path.name not in index]
