@@ -218,8 +218,8 @@ def test_a_dragged_slider_asks_five_times_a_second_and_ends_at_its_last_position
 
 
 def assert_rare(asked: list[tuple[float, str]], moved_at: list[float]) -> None:
-    """Asserts that the page moves at most five times a second, and requests the report at most once
-    per move and once more at rest."""
+    """Asserts that the page moves at most five times a second, requests the report at most once per
+    move, and sends at most five requests a second in all, and three more at rest."""
     spans = [b - a for a, b in itertools.pairwise(moved_at)]
     # A timer of a browser may fire a few milliseconds early.
     assert min(spans) >= 1e3 / PER_SECOND_MAX - 10, spans

@@ -1,4 +1,4 @@
-"""What the demo target serves to everybody."""
+"""A scenario of requests that the demo target serves without a login."""
 
 from loadpilot import LoadClient, VUser, scenario, task
 

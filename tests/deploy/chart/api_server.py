@@ -27,7 +27,7 @@ READY = ("/readyz", "/openapi/v3")
 
 
 class ApiServer:
-    """One server, as its administrator."""
+    """One server, used with the rights of an administrator."""
 
     def __init__(self, folder: Path) -> None:
         """Starts nothing yet."""
@@ -38,7 +38,7 @@ class ApiServer:
 
     @contextmanager
     def up(self) -> Iterator[ApiServer]:
-        """Both processes, until the end of the block."""
+        """Runs both processes until the end of the block."""
         with ExitStack() as running:
             url = self._start_etcd(running)
             self._start(running, url)

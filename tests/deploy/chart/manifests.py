@@ -122,7 +122,7 @@ VALUE_SETS: dict[str, dict[str, Any]] = {
         "coordinator": {"compiledOnly": True, "extraArgs": ["--behind-after=3s"]},
     },
 }
-"""Values for which all tests of rendered objects hold."""
+"""Values with which all tests of rendered objects run."""
 
 
 class Refused(Exception):
@@ -155,7 +155,7 @@ def render(values: dict[str, Any], namespace: str = NAMESPACE) -> list[dict[str,
 
 @cache
 def objects(name: str) -> list[dict[str, Any]]:
-    """Those of a value set."""
+    """The objects of a value set."""
     return render(VALUE_SETS[name])
 
 
@@ -173,10 +173,10 @@ def pods(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 class Release:
-    """The objects of one release, and what its pods are given: files, variables, replicas."""
+    """The objects of one release, and the files, variables and replicas of its pods."""
 
     def __init__(self, values: dict[str, Any], secrets: Files | None = None) -> None:
-        """Renders the chart; `secrets` are those that its user made."""
+        """Renders the chart; `secrets` are those that the user of the chart made."""
         self.objects = render(values)
         self.described = pods(self.objects)
         self.secrets: Files = dict(secrets or {})
@@ -187,19 +187,19 @@ class Release:
 
     @property
     def parts(self) -> dict[str, str]:
-        """Names of pod descriptions and their parts."""
+        """The part of each pod description, by name."""
         return {
             name: one["metadata"]["labels"]["app.kubernetes.io/component"]
             for name, one in self.described.items()
         }
 
     def replicas(self, part: str) -> int:
-        """How many pods of a part the chart installs."""
+        """Number of pods of a part that the chart installs."""
         found = of_kind(self.objects, "Deployment", "StatefulSet")[f"{RELEASE}-{part}"]
         return int(found["spec"]["replicas"])
 
     def files(self, volume: dict[str, Any]) -> dict[str, str]:
-        """The files of a volume by their names; none where a pod begins with an empty one."""
+        """The files of a volume by their names; empty if a pod begins with an empty volume."""
         if "secret" in volume:
             return self.secrets[volume["secret"]["secretName"]]
         if "configMap" in volume:
@@ -213,7 +213,7 @@ class Release:
 
 
 def environ(container: dict[str, Any], pod: str) -> dict[str, str]:
-    """The variables that a container is given in the pod of this name."""
+    """The environment variables of a container in the pod of this name."""
     found = {}
     for one in container.get("env", []):
         if "valueFrom" in one:

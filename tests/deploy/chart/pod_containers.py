@@ -1,5 +1,6 @@
-"""Pods of the chart as containers of a Docker engine that is there: image, words, environment,
-volumes, user and rights as a kubelet sets them, in a network that knows the names of the services.
+"""Pods of the chart as containers of an installed Docker engine: image, arguments, environment,
+volumes, user and rights as a kubelet sets them, in a network that resolves the names of the
+services.
 
 Must never touch a container or network that it did not make.
 """
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 PARTS = ("nats", "coordinator", "agent", "gateway")
-"""In the order in which they wait for each other."""
+"""Parts of a fleet, in the order in which they wait for each other."""
 OURS = "loadpilot-"
 """Images whose names begin with this are built here."""
 SECRET_MODE, EMPTY_MODE = 0o440, 0o2777
-"""As a kubelet gives files of secrets, and empty folders, to the group of a pod."""
+"""Modes with which a kubelet gives files of secrets, and empty folders, to the group of a pod."""
 
 
 @dataclass(slots=True)
 class Pod:
-    """One pod, and the names by which its services and its port here are reached."""
+    """One pod, the names of its services, and its port on this machine."""
 
     docker: str
     name: str
@@ -51,7 +52,7 @@ class Pod:
         return dict(found)
 
     def passes(self, probe: str) -> bool:
-        """Whether a probe succeeds, as a kubelet would ask it."""
+        """Whether a probe succeeds, sent as a kubelet sends it."""
         found = self.container[probe]
         if "exec" in found:
             words = [self.docker, "exec", self.name, *found["exec"]["command"]]
@@ -66,7 +67,8 @@ class Pod:
             sleep(0.1)
 
     def terminate(self) -> int:
-        """Asks it to end, as a rollout does; its exit code, 137 when its grace period was over."""
+        """Terminates the pod, as a rollout does; returns its exit code, 137 when its grace period
+        was over."""
         grace = str(self.spec["terminationGracePeriodSeconds"])
         _run(self.docker, "stop", "-t", grace, self.name)
         return int(_run(self.docker, "inspect", "--format", "{{.State.ExitCode}}", self.name))
@@ -77,7 +79,7 @@ class Pod:
         self.until("readinessProbe")
 
     def output(self) -> str:
-        """What it wrote."""
+        """The output of the container."""
         ran = subprocess.run(
             [self.docker, "logs", self.name],
             check=False,
@@ -89,10 +91,10 @@ class Pod:
 
 
 class PodContainers:
-    """The pods of one release, and a target that counts what it answers."""
+    """The pods of one release, and a target that counts its responses."""
 
     def __init__(self, folder: Path) -> None:
-        """Takes a folder for the volumes of pods."""
+        """`folder` is for the volumes of pods."""
         self._docker, _ = engine()
         self._folder = folder
         self._prefix = f"{RELEASE}-{secrets.token_hex(4)}"
@@ -121,7 +123,7 @@ class PodContainers:
         return Release({"targets": {"networks": [subnet]}, "monitoring": {"enabled": False}})
 
     def start_all(self) -> None:
-        """Starts the target, and as many of each part as the chart says."""
+        """Starts the target, and the number of pods of each part that the chart installs."""
         self._create(
             f"{self._prefix}-target", ["--detach", "--network-alias", "target", image("target")]
         )
@@ -138,12 +140,12 @@ class PodContainers:
         return pod
 
     def test(self, name: str) -> str:
-        """Runs a pod of `helm test` to its end, which must be a success; returns its output."""
+        """Runs a pod of `helm test` to its end; returns its output. It must succeed."""
         pod = self._pod(f"{RELEASE}-test-{name}", f"{RELEASE}-test-{name}")
         return self._create(pod.name, self._words(pod))
 
     def gateway(self) -> Gateway:
-        """The gateway as its users reach it."""
+        """The gateway, reached as users reach it."""
         (pod,) = (one for one in self.running if one.part == "gateway")
         keys = self.release.secrets[f"{RELEASE}-gateway-keys"]
         cacert = self._folder / "ca.pem"
@@ -151,7 +153,7 @@ class PodContainers:
         return Gateway(pod.port, cacert, keys["gateway-token"])
 
     def answered(self) -> int:
-        """How many requests the target has answered since it was started; starts it anew."""
+        """Number of requests that the target has answered since its start; restarts it."""
         name = f"{self._prefix}-target"
         _run(self._docker, "stop", name)
         ran = subprocess.run([self._docker, "logs", name], check=True, capture_output=True)
@@ -169,7 +171,7 @@ class PodContainers:
         return _run(self._docker, "run", "--name", name, "--network", self._prefix, *words)
 
     def _words(self, pod: Pod) -> list[str]:
-        """The arguments of `docker run` for a pod: what a kubelet would ask its engine for."""
+        """The arguments of `docker run` for a pod, with the settings that a kubelet would use."""
         container, rights = pod.container, pod.spec["securityContext"]
         own_name = pod.name.removeprefix(f"{self._prefix}-")
         assert container["securityContext"] == {
@@ -189,7 +191,7 @@ class PodContainers:
         ]  # fmt: skip
         volumes = {one["name"]: one for one in pod.spec["volumes"]}
         for number, mount in enumerate(container["volumeMounts"]):
-            volume = volumes.get(mount["name"], {})  # none: a claim of a StatefulSet
+            volume = volumes.get(mount["name"], {})  # absent: a volume claim of a StatefulSet
             place = self._volume(f"{own_name}-{number}", volume, rights["fsGroup"])
             mode = "ro" if mount.get("readOnly") else "rw"
             found.append(f"--volume={place}:{mount['mountPath']}:{mode}")

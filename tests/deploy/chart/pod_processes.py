@@ -1,5 +1,5 @@
 """Pods of the chart as processes of this machine: the programs, arguments, environment, files and
-probes of their containers, in folders and at ports of a test's own.
+probes of their containers, in folders and at ports of the test.
 
 Must never end a process that it did not start.
 """
@@ -35,7 +35,7 @@ USEFUL = {
     "agent": "coordinator found=true",
     "gateway": "listening on",
 }
-"""What the program of each part says when it is of use."""
+"""Text that the program of each part writes when it is ready."""
 BIN = Path(sys.executable).parent
 LISTENING = {"0.0.0.0:4222": "nats", "0.0.0.0:6222": "route", "127.0.0.1:8222": "monitor"}
 NODES = 3
@@ -43,7 +43,8 @@ NODES = 3
 
 @dataclass(slots=True)
 class Pod:
-    """One pod: the root of its file system here, and what stands for its addresses."""
+    """One pod: the root of its file system on this machine, and the local addresses that replace
+    its own."""
 
     name: str
     part: str
@@ -59,7 +60,7 @@ class Pod:
         return dict(found)
 
     def mapped(self, text: str) -> str:
-        """A text of the pod as it is here: addresses, and paths below its mounts."""
+        """A text of the pod with local addresses and paths."""
         mounts = [one["mountPath"] for one in self.container["volumeMounts"]]
         paths = [rf"(?<![\w./-]){re.escape(one)}(?![\w.-])" for one in mounts]
         addresses = sorted(map(re.escape, self.places), key=len, reverse=True)
@@ -70,7 +71,7 @@ class Pod:
         return re.sub("|".join([*addresses, *paths]), here, text)
 
     def argv(self) -> list[str]:
-        """Its program and arguments."""
+        """Its program and its arguments."""
         image = re.sub(r"^.*loadpilot-|:.*$", "", self.container["image"])
         entrypoint = [] if "command" in self.container else _entrypoint(image)
         words = [*self.container.get("command", entrypoint), *self.container.get("args", [])]
@@ -81,7 +82,7 @@ class Pod:
         return [str(found), *map(self.mapped, rest)]
 
     def environ(self) -> dict[str, str]:
-        """What the image and the pod set."""
+        """The environment that the image and the pod set."""
         image = re.sub(r"^.*loadpilot-|:.*$", "", self.container["image"])
         found = variables(stages().get(image, "")) | environ(self.container, self.name)
         found = {name: self.mapped(value) for name, value in found.items()}
@@ -91,13 +92,14 @@ class Pod:
         return found
 
     def command(self) -> list[str]:
-        """Both as one command, which sees nothing else of this machine but PATH."""
+        """Program and environment as one command, which sees only PATH of this machine's
+        environment."""
         path = f"PATH={BIN}{os.pathsep}{os.environ['PATH']}"
         variables = [f"{name}={value}" for name, value in self.environ().items()]
         return ["/usr/bin/env", "-i", path, *variables, *self.argv()]
 
     def passes(self, probe: str) -> bool:
-        """Whether a probe succeeds, as a kubelet would ask it."""
+        """Whether a probe succeeds, sent as a kubelet sends it."""
         found = self.container[probe]
         if "exec" in found:
             program, *words = [self.mapped(word) for word in found["exec"]["command"]]
@@ -108,14 +110,15 @@ class Pod:
         return passes_http(found["httpGet"], self.places["own:https"])
 
     def until(self, probe: str, *, passes: bool = True) -> None:
-        """Waits for an answer of a probe."""
+        """Waits until a probe passes; with `passes=False`, until it fails."""
         deadline = monotonic() + PATIENCE_S
         while self.passes(probe) is not passes:
             assert monotonic() < deadline, f"{self.name}: {probe} is not {passes} in time"
             sleep(0.05)
 
     def terminate(self) -> int:
-        """Asks it to end, as a rollout does; its exit code, within its grace period."""
+        """Terminates the pod, as a rollout does; returns its exit code. Fails after its grace
+        period."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGTERM)
         return self.process.end(self.spec["terminationGracePeriodSeconds"]).code
@@ -125,7 +128,7 @@ class Pods(Release):
     """The pods of one release without a cluster."""
 
     def __init__(self, folder: Path, values: dict[str, Any], secrets: Files | None = None) -> None:
-        """Renders the chart; `secrets` are those that its user made."""
+        """Renders the chart; `secrets` are those that the user of the chart made."""
         super().__init__(values, secrets)
         self.folder = folder / "pods"
         self.folder.mkdir()
@@ -174,7 +177,7 @@ class Pods(Release):
         return pod
 
     def start(self, part: str, number: int = 0, until: str | None = None) -> Pod:
-        """Starts one pod of a part and waits until it is of use."""
+        """Starts one pod of a part and waits until it is ready."""
         pod = self.pod(f"{RELEASE}-{part}", number)
         process = Running(pod.command(), self.folder, self.folder / "no")
         pod.process = self._open.enter_context(process)
@@ -183,8 +186,8 @@ class Pods(Release):
         return pod
 
     def start_all(self) -> None:
-        """Starts as many of each part as the chart says, in the order in which they wait. Nodes of
-        the log are started when each has found the others."""
+        """Starts the number of pods of each part that the chart installs, in the order in which
+        they wait for each other. Nodes of the log are started when each has found the others."""
         for part in USEFUL:
             started = [self.start(part, number) for number in range(self.replicas(part))]
             for pod in started:
@@ -192,12 +195,12 @@ class Pods(Release):
                     pod.until("startupProbe")
 
     def check(self, described: str) -> subprocess.CompletedProcess[str]:
-        """Lets the real program look at what the chart tells it."""
+        """Runs the program of a pod with the arguments of the chart and `--check-config`."""
         argv = [*self.pod(described).command(), "--check-config"]
         return subprocess.run(argv, check=False, capture_output=True, text=True, timeout=PATIENCE_S)
 
     def gateway(self) -> Gateway:
-        """The gateway as its users reach it."""
+        """The gateway, reached as users reach it."""
         (pod,) = (one for one in self.running if one.part == "gateway")
         token = self.secrets[f"{RELEASE}-gateway-keys"]["gateway-token"]
         return Gateway(int(pod.places["own:https"]), pod.root / "keys" / "ca.pem", token)
@@ -214,7 +217,7 @@ class Pods(Release):
 
 
 def passes_http(probe: dict[str, Any], port: int | str) -> bool:
-    """Whether a port of this machine answers an HTTP probe, as a kubelet would ask it."""
+    """Whether a port of this machine answers an HTTP probe, sent as a kubelet sends it."""
     trust = ssl._create_unverified_context()  # noqa: S323  (a kubelet does not verify)
     assert probe["scheme"] == "HTTPS"
     return _answers(f"https://localhost:{port}{probe['path']}", trust)

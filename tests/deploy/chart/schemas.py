@@ -70,7 +70,7 @@ def _write(folder: Path, group: str, version: str, kind: str, schema: dict[str, 
 
 
 def _strict(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same schema, in which an object has no other fields than the named ones."""
+    """The same schema, with all other fields than the named ones forbidden."""
     found = copy.deepcopy(schema)
     _close(found)
     return found

@@ -1,6 +1,6 @@
-"""The chart at a real kube-apiserver: what it admits, changes and takes back. `./dev nightly` plays
-it, since the server is built from its sources for minutes. No kubelet and no controller runs here:
-nothing is started.
+"""The chart on a real kube-apiserver: it admits, changes and rolls back the objects. `./dev
+nightly` runs it, since building the server from its sources takes minutes. No kubelet and no
+controller runs: no pod is started.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 
 class Namespace:
-    """A namespace that admits restricted pods only, and Helm in it."""
+    """A namespace that admits restricted pods only, and Helm commands in it."""
 
     def __init__(self, server: ApiServer, name: str) -> None:
         self._server = server
@@ -48,13 +48,13 @@ class Namespace:
         server.create("/api/v1/namespaces", body)
 
     def helm(self, *words: str, values: dict[str, Any] | None = None) -> str:
-        """A command of Helm here."""
+        """Runs a command of Helm in this namespace."""
         own = ["--namespace", self.name, "--kubeconfig", str(self._server.config)]
         file = [] if values is None else ["--values", "-"]
         return helm(*words, *own, *file, stdin=yaml.safe_dump(values or {}))
 
     def install(self, values: dict[str, Any]) -> None:
-        """As `loadpilot deploy`, which would also wait for pods."""
+        """Installs or upgrades as `loadpilot deploy` does, which would also wait for pods."""
         words = ("--reset-then-reuse-values",)
         self.helm("upgrade", "--install", RELEASE, str(CHART), *words, values=values)
 
@@ -71,15 +71,15 @@ class Namespace:
         return {one["metadata"]["name"] for one in self.get(path)["items"]}
 
     def generations(self, path: str) -> dict[str, int]:
-        """How often each object of a kind was changed."""
+        """Number of changes of each object of a kind."""
         found = [one["metadata"] for one in self.get(path)["items"]]
         return {one["name"]: one["generation"] for one in found}
 
     def admits(self, pod: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """What the server says to a pod; it is not stored."""
+        """The answer of the server to a pod, which is not stored."""
         metadata = {"labels": pod["metadata"]["labels"], "name": "tried"}
         spec = {"restartPolicy": "Always", **pod["spec"]}
-        # A claim is the business of a controller.
+        # A controller would replace a claim by a volume.
         claimed = {mount["name"] for one in spec["containers"] for mount in one["volumeMounts"]}
         spec["volumes"] = [*spec["volumes"]]
         known = {volume["name"] for volume in spec["volumes"]}
@@ -105,7 +105,7 @@ def test_every_object_and_pod_is_admitted(name: str, server: ApiServer) -> None:
 
 
 def test_a_pod_with_more_rights_is_refused(server: ApiServer) -> None:
-    """Broken if the test above passes whatever a pod may do."""
+    """Broken if the test above passes for any rights of a pod."""
     namespace = Namespace(server, "rights")
     namespace.install({})
     agent = pods(objects("default"))[f"{RELEASE}-agent"]
@@ -119,8 +119,8 @@ def test_a_pod_with_more_rights_is_refused(server: ApiServer) -> None:
 def test_an_upgrade_keeps_the_keys_and_a_rollback_brings_everything_back(
     server: ApiServer,
 ) -> None:
-    """Broken if an upgrade locks agents out or restarts what has not changed, if a field cannot be
-    changed in place, or if something is left after a rollback or the removal."""
+    """Broken if an upgrade locks agents out or restarts unchanged parts, if a field cannot be
+    changed in place, or if objects are left after a rollback or the removal."""
     namespace = Namespace(server, "upgrades")
     namespace.install({})
     workloads = ("apps/v1/deployments", "apps/v1/statefulsets")
@@ -200,7 +200,8 @@ def test_a_later_command_adds_to_what_earlier_ones_set(server: ApiServer) -> Non
 
 
 def test_the_volumes_of_nats_change_with_a_new_statefulset_only(server: ApiServer) -> None:
-    """Broken if the guide's way to a larger log does not work, or is not needed any more."""
+    """Broken if the procedure of the guide for a larger log does not work, or is not needed any
+    more."""
     namespace = Namespace(server, "larger")
     namespace.install({})
     larger = {"nats": {"persistence": {"size": "20Gi"}}}
@@ -208,7 +209,7 @@ def test_the_volumes_of_nats_change_with_a_new_statefulset_only(server: ApiServe
         namespace.install(larger)
     assert "updates to statefulset spec" in str(refused.value)
     path = f"apps/v1/namespaces/{namespace.name}/statefulsets/{RELEASE}-nats"
-    # Without a garbage collector, a StatefulSet that leaves its pods would stay.
+    # Without a garbage collector, a StatefulSet whose deletion orphans its pods would stay.
     status, _ = server.ask("DELETE", f"/apis/{path}?propagationPolicy=Background")
     assert status == 200
     namespace.install(larger)
@@ -217,8 +218,8 @@ def test_the_volumes_of_nats_change_with_a_new_statefulset_only(server: ApiServe
 
 
 def test_certificates_for_other_names_are_made_by_hand_only(server: ApiServer) -> None:
-    """Broken if new names are ignored, so that clients outside distrust the server, or if an
-    upgrade replaces keys that running parts hold."""
+    """Broken if new names are ignored, so that clients outside do not trust the server, or if an
+    upgrade replaces keys that running parts use."""
     namespace = Namespace(server, "names")
     namespace.install({})
     outside = {"nats": {"service": {"type": "NodePort", "names": ["nats.example"]}}}
@@ -228,7 +229,7 @@ def test_certificates_for_other_names_are_made_by_hand_only(server: ApiServer) -
 
 
 def test_an_agents_number_is_left_to_its_autoscaler(server: ApiServer) -> None:
-    """Broken if an upgrade during a run takes away the agents that a scaler has added."""
+    """Broken if an upgrade during a run removes the agents that an autoscaler has added."""
     namespace = Namespace(server, "scaled")
     namespace.install(VALUE_SETS["autoscaling"])
     path = f"/apis/apps/v1/namespaces/{namespace.name}/deployments/{RELEASE}-agent/scale"

@@ -1,5 +1,5 @@
-"""The pods of the chart in real containers, as `./dev images` runs them; the demo target, which
-counts what it answers, is the oracle. What schedules pods, and policies of a network, are not here.
+"""The pods of the chart in real containers, as `./dev images` runs them. The demo target, which
+counts its responses, is the oracle. Scheduling and network policies are not tested here.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PodContainers]:
 
 
 def test_a_fleet_of_pods_counts_like_its_target(pods: PodContainers) -> None:
-    """Broken if an image lacks something, a pod may not read its keys or write to its volumes, a
-    probe fails where all is well, or a pod of `helm test` does."""
+    """Broken if an image lacks something, if a pod may not read its keys or write to its volumes,
+    or if a probe or a pod of `helm test` fails in a healthy fleet."""
     secs = 5
     agents = pods.release.replicas("agent")
     run = pods.gateway().submit(CATALOGUE, TARGET, RPS, secs, agents)
@@ -56,8 +56,8 @@ def test_a_fleet_of_pods_counts_like_its_target(pods: PodContainers) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_that_is_asked_to_end_costs_no_arrival(pods: PodContainers, part: str) -> None:
-    """Broken if a program does not hear SIGTERM as the first process of its container, does not end
-    within its grace period, or a run loses an arrival or a count with it."""
+    """Broken if a program ignores SIGTERM as the first process of its container, if it does not end
+    within its grace period, or if its run loses an arrival or a count."""
     secs = 20
     run = pods.gateway().submit(CATALOGUE, TARGET, RPS, secs, pods.release.replicas("agent"))
     pods.gateway().wait_calls(run, 2 * RPS)

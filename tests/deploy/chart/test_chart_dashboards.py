@@ -34,13 +34,13 @@ def config_map(name: str, part: str) -> dict[str, str]:
 
 
 def scrapes(name: str) -> dict[str, dict[str, Any]]:
-    """What Prometheus reads, by job."""
+    """The scrape settings of Prometheus, by job."""
     config = yaml.safe_load(config_map(name, "prometheus")["prometheus.yml"])
     return {job["job_name"]: job for job in config["scrape_configs"]}
 
 
 def test_most_value_sets_are_monitored() -> None:
-    """Broken if the tests of this file look at nothing."""
+    """Broken if the tests of this file have no value sets."""
     assert len(MONITORED) > len(VALUE_SETS) / 2
 
 
@@ -58,7 +58,7 @@ def test_prometheus_accepts_its_settings(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MONITORED)
 def test_each_job_finds_its_pods_and_trusts_them(name: str) -> None:
-    """Broken if Prometheus asks for names that no service has, or trusts another certificate."""
+    """Broken if Prometheus requests names that no service has, or trusts another certificate."""
     services = of_kind(objects(name), "Service")
     shipped = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text("utf-8"))
     (gateway,) = shipped["scrape_configs"]
@@ -66,7 +66,7 @@ def test_each_job_finds_its_pods_and_trusts_them(name: str) -> None:
         part = job.removeprefix("loadpilot-")
         ((record),) = found["dns_sd_configs"]
         (service,) = record["names"]
-        assert services[service]["spec"]["clusterIP"] == "None", "one address for each pod"
+        assert services[service]["spec"]["clusterIP"] == "None", "not one address for each pod"
         assert services[service]["spec"]["selector"]["app.kubernetes.io/component"] == part
         (port,) = services[service]["spec"]["ports"]
         assert port["port"] == record["port"]
@@ -80,7 +80,7 @@ def test_each_job_finds_its_pods_and_trusts_them(name: str) -> None:
 
 @pytest.mark.parametrize("name", MONITORED)
 def test_dashboards_and_alerts_are_the_shipped_ones(name: str) -> None:
-    """Broken if a fleet in Kubernetes shows or raises something else than one of containers."""
+    """Broken if a fleet in Kubernetes has other dashboards or alerts than one of containers."""
     held = config_map(name, "grafana")
     shipped = {path.name.replace("grafana-dashboard", "run"): path for path in files()}
     shown = {file: json.loads(text) for file, text in held.items() if file.endswith(".json")}
@@ -98,7 +98,7 @@ def test_dashboards_and_alerts_are_the_shipped_ones(name: str) -> None:
 
 
 IDLE = "autoscaling"
-"""A fleet whose autoscaler keeps no agent."""
+"""The value set of a fleet whose autoscaler keeps no agent."""
 
 
 def alerts_of(rules: dict[str, Any]) -> list[dict[str, Any]]:
@@ -106,8 +106,8 @@ def alerts_of(rules: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_a_fleet_without_runs_may_have_no_agents(tmp_path: Path) -> None:
-    """Broken if an alert is raised all the time that an autoscaler leaves a fleet without agents,
-    or none is raised when it adds none."""
+    """Broken if an alert fires whenever an autoscaler leaves a fleet without agents, or if none
+    fires when it adds no agents."""
     (tmp_path / "rules.yml").write_text(config_map(IDLE, "prometheus")["fleet-alerts.yml"], "utf-8")
     labels = 'job="loadpilot-coordinator",instance="coordinator-1:8080"'
     heard, wanted = "0x120", "0x60 3x60"
@@ -140,7 +140,7 @@ def test_a_fleet_without_runs_may_have_no_agents(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["an operator's Prometheus", IDLE])
 def test_an_operator_gets_the_same_alerts(name: str) -> None:
-    """Broken if an alert is missing or another one where a Prometheus operator has the rules."""
+    """Broken if an alert is missing or different where a Prometheus operator has the rules."""
     (rule,) = of_kind(objects(name), "PrometheusRule").values()
     found = {group["name"]: group for group in rule["spec"]["groups"]}
     texts = {rules: path.read_text("utf-8") for rules, path in RULES.items()}
@@ -160,13 +160,15 @@ def test_agents_are_scaled_by_metrics_that_exist() -> None:
     assert len(names) == 2
     assert [name for name in names if f"| `{name}` |" not in metrics] == []
     own = f"http://{RELEASE}-prometheus.{NAMESPACE}.svc:9090"
-    assert trigger["metadata"]["serverAddress"] == own, "KEDA is in another namespace"
+    assert trigger["metadata"]["serverAddress"] == own, (
+        "the address lacks the namespace, and KEDA is in another one"
+    )
     target = scaled["spec"]["scaleTargetRef"]["name"]
     assert target in of_kind(objects("autoscaling"), "Deployment")
 
 
 def replicas(present: int, answer: int) -> int:
-    """What a HorizontalPodAutoscaler makes of the answer: nothing, where it is within 10 %."""
+    """The replicas that a HorizontalPodAutoscaler sets: it ignores differences of up to 10 %."""
     return present if 9 * present <= 10 * answer <= 11 * present else answer
 
 
@@ -186,7 +188,9 @@ def test_a_run_gets_the_agents_that_it_requests(tmp_path: Path) -> None:
             after = replicas(present, answer)
             assert after >= wanted
             assert after <= max(present, wanted * 1.1 + 1)
-            assert replicas(after, wanted) == after or after == present, "it stays so"
+            assert replicas(after, wanted) == after or after == present, (
+                "the number of agents does not stay"
+            )
             checks.append((len(cases), answer))
             cases.append((present, wanted))
     series = {

@@ -1,4 +1,4 @@
-"""The pods of the chart on a server outside, in operator mode and with mutual TLS."""
+"""The pods of the chart with an external nats-server, in operator mode and with mutual TLS."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ tls {{ cert_file: "{own.cert}", key_file: "{own.key}", ca_file: "{own.authority}
 
 @contextmanager
 def server(folder: Path, own: Identity) -> Iterator[str]:
-    """A server whose operator signed an account of the tenant; its address."""
+    """Starts a server whose operator signed an account of the tenant; yields its address."""
     port = free_port()
     url = f"tls://localhost:{port}"
     write(
@@ -59,7 +59,8 @@ def server(folder: Path, own: Identity) -> Iterator[str]:
 
 
 def test_pods_log_in_by_jwt_and_certificate(tmp_path: Path, oracle: Oracle) -> None:
-    """Broken if a part does not show its certificate or its JWT, or the test pod says so."""
+    """Broken if a part does not present its certificate or its JWT, or if the test pod reports
+    so."""
     rps, secs = 50, 2
     own = identity(tmp_path / "tls", "DNS:localhost")
     with server(tmp_path, own) as url:

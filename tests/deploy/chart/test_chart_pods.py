@@ -1,5 +1,5 @@
-"""The pods of the chart, as far as plain processes can play them: what a kubelet does beside that,
-and what needs a network of pods, is not tested here.
+"""The pods of the chart as plain processes. All else that a kubelet does, and a network of pods,
+are not tested here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ INSTALLED_BY_HAND = {"keys by another hand"}
 
 
 def secrets_of_the_user(folder: Path) -> Files:
-    """What a user makes for an external server, for callers' keys and for a certificate."""
+    """The secrets that a user makes for an external server, for callers' keys and for a
+    certificate."""
     users = folder / "nats-users"
     words = ["--out", str(users), "--tenants", "shop", "--nats-url", "tls://nats.example:4222"]
     subprocess.run(
@@ -66,13 +67,13 @@ def secrets_of_the_user(folder: Path) -> Files:
 
 @pytest.fixture(scope="module")
 def secrets(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """Made once: the programs only read them."""
+    """The secrets of the user, made once: the programs only read them."""
     return secrets_of_the_user(tmp_path_factory.mktemp("user"))
 
 
 @pytest.mark.parametrize("name", sorted(VALUE_SETS.keys() - INSTALLED_BY_HAND))
 def test_every_program_accepts_what_its_pod_says(name: str, secrets: Files, tmp_path: Path) -> None:
-    """Broken if a flag, a variable or a file of the chart is none of the program's."""
+    """Broken if the program does not know a flag, a variable or a file of the chart."""
     with Pods(tmp_path, VALUE_SETS[name], secrets) as pods:
         described = [one for one, part in pods.parts.items() if part in OURS]
         assert described
@@ -82,7 +83,7 @@ def test_every_program_accepts_what_its_pod_says(name: str, secrets: Files, tmp_
 
 
 def test_a_mistake_would_be_found(secrets: Files, tmp_path: Path) -> None:
-    """Broken if the check above passes whatever the chart says."""
+    """Broken if the check above passes for any values of the chart."""
     values: dict[str, Any] = {
         "coordinator": {"extraArgs": ["--behind=3s"]},
         "agent": {"extraArgs": ["--alive=/tmp"]},
@@ -96,8 +97,8 @@ def test_a_mistake_would_be_found(secrets: Files, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run programs as other users")
 def test_the_user_of_a_pod_reads_its_keys_as_a_kubelet_mounts_them(tmp_path: Path) -> None:
-    """Broken if keys that belong to root and to the group of the pod are refused, or accepted
-    where others can read them too."""
+    """Broken if keys of root and the group of the pod are refused, or if keys that others can read
+    are accepted."""
     with tempfile.TemporaryDirectory(dir="/tmp") as open_to_all, Pods(tmp_path, LEAST) as pods:
         Path(open_to_all).chmod(0o755)
         pods.folder = Path(open_to_all)
@@ -120,8 +121,8 @@ def test_the_user_of_a_pod_reads_its_keys_as_a_kubelet_mounts_them(tmp_path: Pat
 
 
 def test_a_fleet_of_pods_counts_like_the_oracle(tmp_path: Path, oracle: Oracle) -> None:
-    """Broken if the parts do not find or trust each other, a probe says of a part that works that
-    it does not, or a pod of `helm test` fails where all is well."""
+    """Broken if the parts do not find or trust each other, or if a probe or a pod of `helm test`
+    fails in a healthy fleet."""
     rps, secs = 50, 3
     with Pods(tmp_path, LEAST) as pods:
         pods.start_all()
@@ -152,7 +153,7 @@ def test_a_fleet_of_pods_counts_like_the_oracle(tmp_path: Path, oracle: Oracle) 
             test = pods.pod(f"{RELEASE}-test-{name}")
             ran = subprocess.run(
                 test.command(), check=False, capture_output=True, text=True, timeout=PATIENCE_S,
-                cwd="/proc",  # nothing can be written there, as in the file system of the pod
+                cwd="/proc",  # read-only, as the file system of the pod
             )  # fmt: skip
             assert ran.returncode == 0, (name, ran.stdout + ran.stderr)
     sent = all_but_late(json.loads(results.read_text(encoding="utf-8")), rps, secs)
@@ -163,7 +164,7 @@ def test_a_fleet_of_pods_counts_like_the_oracle(tmp_path: Path, oracle: Oracle) 
 
 
 def test_gateways_know_the_browsers_of_each_other(tmp_path: Path) -> None:
-    """Broken if a browser that showed a key is signed out where another gateway answers."""
+    """Broken if a browser that has signed in is signed out when another gateway answers."""
     file = tmp_path / "keys.json"
     argv = [LOADPILOT, "keys", "init", "--file", str(file), "--tenant", "local"]
     made = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60)
@@ -179,7 +180,7 @@ def test_gateways_know_the_browsers_of_each_other(tmp_path: Path) -> None:
         opened = ask(one, "POST", "/session", {"Content-Type": "application/json"}, body)
         cookie = (opened.headers["Set-Cookie"] or "").partition(";")[0]
         assert ask(one, "GET", "/me", {"Cookie": cookie}).status == 200
-        # Pods have the same port, which is in the name.
+        # Pods have the same port, and the cookie's name contains the port.
         cookie = cookie.replace(one.places["own:https"], other.places["own:https"], 1)
         assert ask(other, "GET", "/me", {"Cookie": cookie}).status == 200
         assert ask(other, "GET", "/me", {"Cookie": f"{cookie}0"}).status == 401
@@ -188,7 +189,7 @@ def test_gateways_know_the_browsers_of_each_other(tmp_path: Path) -> None:
 def ask(
     pod: Pod, method: str, path: str, headers: dict[str, str], body: str | None = None
 ) -> http.client.HTTPResponse:
-    """The answer of a gateway."""
+    """The response of a gateway."""
     trust = ssl.create_default_context(cafile=f"{pod.root}/keys/ca.pem")
     port = int(pod.places["own:https"])
     connection = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE_S, context=trust)
@@ -198,7 +199,7 @@ def ask(
 
 
 def test_probes_fail_where_a_part_is_of_no_use(tmp_path: Path) -> None:
-    """Broken if callers are sent to a coordinator without a log, or to a dead agent."""
+    """Broken if a probe passes for a coordinator without a log, or for a dead agent."""
     with Pods(tmp_path, LEAST) as pods:
         pods.start("nats")
         agent = pods.start("agent", until="waits for a coordinator")
@@ -211,7 +212,9 @@ def test_probes_fail_where_a_part_is_of_no_use(tmp_path: Path) -> None:
         assert agent.passes("readinessProbe")
         pods.running[0].terminate()
         coordinator.until("readinessProbe", passes=False)
-        assert coordinator.passes("livenessProbe"), "a restart would not bring NATS back"
+        assert coordinator.passes("livenessProbe"), (
+            "a coordinator is restarted although only NATS is away"
+        )
 
 
 @pytest.mark.long
@@ -236,7 +239,8 @@ def test_a_rollout_in_the_middle_of_a_run_loses_no_arrival(tmp_path: Path, oracl
 
 
 def test_a_log_on_three_nodes_outlives_one(tmp_path: Path, oracle: Oracle) -> None:
-    """Broken if nodes do not find or trust each other, or the log has fewer copies than asked."""
+    """Broken if nodes do not find or trust each other, or the log has fewer replicas than
+    requested."""
     rps, secs = 50, 8
     values = {**LEAST, "nats": {"replicas": 3}, "agent": {"replicas": 1}}
     with Pods(tmp_path, values) as pods:

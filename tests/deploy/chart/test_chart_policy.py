@@ -1,4 +1,4 @@
-"""Rules that every object of the chart keeps, for all value sets."""
+"""Rules that every object of the chart must satisfy, for all value sets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WITHOUT_POLICIES = {"no policies"}
 
 
 def part(pod: dict[str, Any]) -> str:
-    """The part of the fleet that a pod is."""
+    """The part of the fleet that a pod runs."""
     return str(pod["metadata"]["labels"]["app.kubernetes.io/component"])
 
 
@@ -56,8 +56,8 @@ def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_a_pod_has_no_more_rights_than_its_part_needs(name: str) -> None:
-    """Broken if a part runs as root or as another part, can change its image, keeps a capability,
-    or can speak to the cluster."""
+    """Broken if a part runs as root or as the user of another part, can change its image, keeps a
+    capability, or can reach the API of the cluster."""
     for called, pod in every_pod(name).items():
         spec = pod["spec"]
         user = IDS[part(pod)]
@@ -94,12 +94,13 @@ def test_an_image_has_a_version(name: str) -> None:
 
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_a_pod_says_what_it_needs_and_how_it_fares(name: str) -> None:
-    """Broken if a node is filled beyond its memory, or a part that is of no use gets callers."""
+    """Broken if pods use more memory than their node has, or if a part that is not ready gets
+    callers."""
     for called, pod in every_pod(name).items():
         is_test = TEST_POD in pod["metadata"].get("annotations", {})
         for one in containers(pod):
             assert one["resources"]["requests"].keys() == {"cpu", "memory"}, called
-            # A limit of CPU would delay arrivals that are due.
+            # A CPU limit would delay arrivals that are due.
             assert one["resources"]["limits"].keys() == {"memory"}, called
             assert is_test or {"readinessProbe", "livenessProbe"} <= one.keys(), called
 
@@ -111,14 +112,14 @@ def test_no_node_has_two_copies_of_the_log() -> None:
     ]
     assert spread["topologyKey"] == "kubernetes.io/hostname"
     assert spread["whenUnsatisfiable"] == "DoNotSchedule"
-    # With fewer nodes a third pod waits: beside two nodes alone a skew of one would be 2 and 1.
+    # With two nodes the third pod must wait: a maximum skew of 1 alone would place 2 pods and 1.
     assert (spread["maxSkew"], spread["minDomains"]) == (1, 3)
     single = pods(objects("default"))[f"{RELEASE}-nats"]["spec"]["topologySpreadConstraints"]
     assert [one["whenUnsatisfiable"] for one in single] == ["ScheduleAnyway"]
 
 
 def test_a_new_version_of_the_chart_leaves_nats_alone(tmp_path: Path) -> None:
-    """Broken if an upgrade restarts what it does not change: with one node of the log, all agents
+    """Broken if an upgrade restarts an unchanged nats-server: with one node of the log, all agents
     wait for it."""
     versions = ("--version", "9.9.9", "--app-version", "9.9.9")
     helm("package", str(CHART), *versions, "--destination", str(tmp_path))
@@ -133,8 +134,8 @@ def test_a_new_version_of_the_chart_leaves_nats_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["prometheus", "grafana"])
 def test_an_upgrade_can_add_and_enlarge_a_volume(part: str) -> None:
-    """Broken if an upgrade changes a field of a StatefulSet that Kubernetes keeps, or if a fleet
-    that is removed takes what Prometheus has stored along."""
+    """Broken if an upgrade changes an immutable field of a StatefulSet, or if the removal of a
+    fleet deletes the data of Prometheus."""
     large = {"enabled": True, "size": "50Gi"}
     name = f"{RELEASE}-{part}"
     found = [
@@ -166,7 +167,7 @@ def test_probes_of_agents_can_be_left_out() -> None:
 
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_an_agent_has_time_to_leave(name: str) -> None:
-    """Broken if a rollout kills calls in flight, or all agents leave at a time."""
+    """Broken if a rollout kills calls in flight, or terminates all agents at once."""
     deployment = of_kind(objects(name), "Deployment")
     (agent,) = (one for key, one in deployment.items() if key.endswith("-agent"))
     spec = agent["spec"]["template"]["spec"]
@@ -177,7 +178,7 @@ def test_an_agent_has_time_to_leave(name: str) -> None:
 
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_no_secret_is_in_the_description_of_a_pod(name: str) -> None:
-    """Broken if a password is readable by everyone who may look at pods, or is the same in every
+    """Broken if every user who may view pods can read a password, or if it is the same in every
     installation."""
     found = objects(name)
     secrets = of_kind(found, "Secret")
@@ -211,7 +212,7 @@ def test_every_installation_has_keys_of_its_own(name: str) -> None:
 
 
 def test_a_password_of_grafana_is_stored_in_its_secret() -> None:
-    """Broken if a password that is given is not used, or is anywhere else than in Secrets."""
+    """Broken if a given password is not used, or is stored outside of Secrets."""
     chosen = "correct-horse-battery"
     found = render({"monitoring": {"grafana": {"adminPassword": chosen}}})
     secret = of_kind(found, "Secret")[f"{RELEASE}-grafana-keys"]
@@ -220,17 +221,19 @@ def test_a_password_of_grafana_is_stored_in_its_secret() -> None:
 
 
 def test_a_new_address_of_nats_restarts_what_connects_to_it() -> None:
-    """Broken if a changed connection file waits for a restart that nobody makes."""
+    """Broken if a changed connection file restarts no pod."""
     moved = {"nats": {"external": {**EXTERNAL, "url": "tls://other.example:4222"}}}
     before, after = pods(objects("a server outside")), pods(render(moved))
     for part in ("coordinator", "agent", "gateway"):
         assert before[f"{RELEASE}-{part}"] != after[f"{RELEASE}-{part}"], part
-    assert pods(objects("default")) == pods(render({})), "keys of each rendering differ"
+    assert pods(objects("default")) == pods(render({})), (
+        "pods differ between renderings, whose keys differ"
+    )
 
 
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_a_part_mounts_its_own_keys(name: str) -> None:
-    """Broken if one part can read the keys of another, or keys are open to other users."""
+    """Broken if one part can read the keys of another, or if other users can read keys."""
     for called, pod in every_pod(name).items():
         for volume in pod["spec"]["volumes"]:
             mounted = [volume.get("secret"), *volume.get("projected", {}).get("sources", [])]
@@ -253,7 +256,10 @@ def test_a_policy_selects_each_pod(name: str) -> None:
     labels = {called: pod["metadata"]["labels"].items() for called, pod in every_pod(name).items()}
     for called, own in labels.items():
         chosen = [selector for selector in selectors if selector.items() <= own]
-        assert len(chosen) == 2, (called, "the denial, and the policy of its part")
+        assert len(chosen) == 2, (
+            called,
+            "a pod needs the default denial and the policy of its part",
+        )
     for selector in selectors:
         assert any(selector.items() <= own for own in labels.values()), selector
     deny = of_kind(objects(name), "NetworkPolicy")
@@ -263,7 +269,7 @@ def test_a_policy_selects_each_pod(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(VALUE_SETS.keys() - WITHOUT_POLICIES))
 def test_each_part_has_a_budget_for_disruptions(name: str) -> None:
-    """Broken if draining a node takes all pods of a part away."""
+    """Broken if draining a node stops all pods of a part."""
     found = objects(name)
     budgets = of_kind(found, "PodDisruptionBudget").values()
     chosen = [one["spec"]["selector"]["matchLabels"] for one in budgets]
@@ -274,13 +280,14 @@ def test_each_part_has_a_budget_for_disruptions(name: str) -> None:
 
 
 def opened(name: str, called: str) -> str:
-    """What the policy of agents opens toward others, as text."""
+    """The destinations that the policy of agents opens, as text."""
     policy = of_kind(objects(name), "NetworkPolicy")[f"{RELEASE}-{called}"]
     return repr(policy["spec"]["egress"])
 
 
 def test_agents_reach_named_targets_only() -> None:
-    """Broken if a fleet may load what nobody has named, or not what somebody has."""
+    """Broken if a fleet may load targets that the operator has not named, or cannot load those that
+    are named."""
     assert "ipBlock" not in opened("default", "agent")
     agent = pods(objects("default"))[f"{RELEASE}-agent"]["spec"]["containers"][0]
     assert "AGENT_ALLOW_TARGET" not in {one["name"] for one in agent["env"]}
@@ -327,8 +334,8 @@ def test_parts_reach_the_port_of_a_server_outside(url: str, ports: list[int]) ->
 
 
 def test_parts_reach_what_they_need() -> None:
-    """Broken if the network plugin would cut a part from its server. A part reaches another one
-    where both policies agree."""
+    """Broken if a network policy separates a part from a server that it needs. A part reaches
+    another one where both policies agree."""
     policies = of_kind(objects("default"), "NetworkPolicy")
 
     def reaches(caller: str, callee: str, port: int) -> bool:

@@ -1,4 +1,4 @@
-"""The chart as Helm and the schemas of Kubernetes judge it."""
+"""The chart, checked by Helm and by the schemas of Kubernetes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ pytestmark = pytest.mark.slow
 """Helm and kubeconform are built from their sources, once."""
 
 CONNECTIONS_MAX = REQUEST_CONNECTIONS_MAX + LIVE_VIEWS_MAX
-"""Of one address, at the gateway."""
+"""Maximum number of connections of one address at the gateway."""
 
 
 def conform(found: list[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
-    """Lets kubeconform judge objects by the schemas of this test alone."""
+    """Runs kubeconform on objects, with the schemas of this test only."""
     argv = [str(program("kubeconform")), "-strict", "-schema-location", location(), "-"]
     text = yaml.safe_dump_all(found, default_flow_style=False)
     return subprocess.run(argv, input=text, check=False, capture_output=True, text=True, timeout=60)
@@ -41,7 +41,7 @@ def conform(found: list[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_helm_finds_no_mistake(name: str) -> None:
-    """Broken if a template fails, or a value that is documented is refused."""
+    """Broken if a template fails, or a documented value is refused."""
     helm("lint", "--strict", str(CHART), "--values", "-", stdin=yaml.safe_dump(VALUE_SETS[name]))
 
 
@@ -53,7 +53,7 @@ def test_every_object_is_one_of_kubernetes(name: str) -> None:
 
 
 def test_a_mistake_would_be_found() -> None:
-    """Broken if the check above passes whatever an object says."""
+    """Broken if the check above passes for any object."""
     wrong = {
         "Deployment": ("replicas", "three"),
         "StatefulSet": ("replica", 1),
@@ -70,7 +70,7 @@ def test_a_mistake_would_be_found() -> None:
 
 @pytest.mark.parametrize("name", VALUE_SETS)
 def test_names_are_unique_and_in_one_namespace(name: str) -> None:
-    """Broken if one object would overwrite another, or lands in the namespace of something else."""
+    """Broken if one object overwrites another, or is created in another namespace."""
     found = [(one["kind"], one["metadata"]["name"]) for one in objects(name)]
     assert len(set(found)) == len(found)
     assert {one["metadata"]["namespace"] for one in objects(name)} == {NAMESPACE}
@@ -131,7 +131,7 @@ def test_names_are_unique_and_in_one_namespace(name: str) -> None:
     ],
 )
 def test_a_wrong_value_is_refused_by_name(values: dict[str, Any], said: str) -> None:
-    """Broken if a typo or a contradiction installs a fleet that is not what was asked for."""
+    """Broken if a typo or a contradiction installs another fleet than the user meant."""
     with pytest.raises(Refused) as refused:
         render(values)
     text = str(refused.value)
@@ -148,7 +148,7 @@ def test_the_chart_has_the_version_of_the_package() -> None:
 
 
 def test_the_guide_names_the_helm_of_the_tests() -> None:
-    """Broken if the guide claims tests by a Helm that no test uses."""
+    """Broken if the guide names another version of Helm than the tests use."""
     modules = (Path(__file__).parent / "tools" / "go.mod").read_text("utf-8")
     (version,) = re.findall(r"(?m)^\s*helm\.sh/helm/v4 v(\S+)", modules)
     guide = (ROOT / "docs/howto/fleet/deploy-on-kubernetes.md").read_text("utf-8")
@@ -156,7 +156,7 @@ def test_the_guide_names_the_helm_of_the_tests() -> None:
 
 
 def test_shared_files_have_one_source() -> None:
-    """Broken if the chart holds a copy, which would drift from what the compose file uses."""
+    """Broken if the chart has a copy of a file, which would drift from that of the compose file."""
     held = list((CHART / "files").iterdir())
     assert held
     assert [path.name for path in held if not path.is_symlink() or not path.exists()] == []

@@ -1,7 +1,7 @@
 """The chart's unit tests, run by helm-unittest.
 
-The program is built once from the Go module proxy: about 10 s where the modules of Helm are there,
-about a minute more without them, and 40 MB.
+The program is built once from the Go module proxy: about 10 s with the modules of Helm in the
+cache, about a minute and 40 MB more without them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SUITES = Path(__file__).parent / "unittest"
 
 
 def unittest(pattern: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Run the suites; the program takes their pattern from the chart on."""
+    """Run the suites; their pattern is relative to the chart."""
     chart = CHART.relative_to(ROOT)
     there = SUITES.relative_to(ROOT)
     up = "/".join([".."] * len(chart.parts))
@@ -37,7 +37,7 @@ def unittest(pattern: str, *flags: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_suites_pass() -> None:
-    """Broken if a value does not reach the object that it is for."""
+    """Broken if a value does not reach its object."""
     ran = unittest("*.yaml")
     assert ran.returncode == 0, ran.stdout
     suites = len(list(SUITES.glob("*.yaml")))

@@ -1,5 +1,5 @@
-"""`loadpilot deploy` and `teardown`: what they ask of Helm, which is the real one where it needs no
-cluster."""
+"""`loadpilot deploy` and `teardown`: the commands of Helm that they run. Helm is the real one where
+it needs no cluster."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.slow
 LOADPILOT = str(Path(sys.executable).with_name("loadpilot"))
 PASSED, USAGE, INFRASTRUCTURE = 0, 2, 4
 UNREACHABLE = "https://127.0.0.1:1"
-"""No cluster."""
+"""An address without a cluster."""
 VERSION = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))["version"]
 
 
 def loadpilot(
     *words: str, path: Path, environ: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the command with one folder of programs."""
+    """Runs the command with one folder as PATH."""
     return subprocess.run(
         [LOADPILOT, *words],
         env={"PATH": str(path), "HOME": str(path), **(environ or {})},
@@ -63,7 +63,7 @@ def with_helm(tmp_path: Path) -> Path:
 
 
 def test_a_missing_helm_is_named_with_the_command(without_helm: Path) -> None:
-    """Broken if a user sees a trace, or does not learn what to install and what to type."""
+    """Broken if a user gets a traceback, or does not learn what to install and what to type."""
     ran = loadpilot("deploy", "-a", "5", "-n", "perf", path=without_helm)
     assert ran.returncode == INFRASTRUCTURE
     assert "helm is not on PATH" in ran.stderr
@@ -76,8 +76,8 @@ def test_a_missing_helm_is_named_with_the_command(without_helm: Path) -> None:
 
 
 def test_a_dry_run_prints_the_objects_of_the_flags(with_helm: Path, tmp_path: Path) -> None:
-    """Broken if a flag of the original command does not reach the chart, or a flag that is not
-    typed replaces a value of the user's file."""
+    """Broken if a flag of the command does not reach the chart, or if an absent flag replaces a
+    value of the user's file."""
     values = tmp_path / "values.yaml"
     values.write_text("agent: {replicas: 7}\ntargets: {public: true}\n", encoding="utf-8")
     flags = ["--nats-service", "NodePort", "--no-monitoring", "--set", "coordinator.replicas=1"]
@@ -94,7 +94,7 @@ def test_a_dry_run_prints_the_objects_of_the_flags(with_helm: Path, tmp_path: Pa
 
 
 def test_a_packed_chart_is_the_same(with_helm: Path, tmp_path: Path) -> None:
-    """Broken if the chart of a registry lacks what the folder has as links."""
+    """Broken if a packed chart lacks the files that are links in the folder."""
     helm("package", str(CHART), "--destination", str(tmp_path))
     (packed,) = tmp_path.glob("loadpilot-*.tgz")
     ran = loadpilot("deploy", "--chart", str(packed), "--dry-run", path=with_helm)
@@ -104,7 +104,7 @@ def test_a_packed_chart_is_the_same(with_helm: Path, tmp_path: Path) -> None:
 
 
 def kubeconfig(path: Path, server: str) -> str:
-    """The file of a user without a login, for one server."""
+    """A kubeconfig for one server, without a login."""
     text = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -128,7 +128,7 @@ def test_helm_knows_every_flag_that_it_is_given(with_helm: Path) -> None:
 
 
 class EmptyCluster(BaseHTTPRequestHandler):
-    """What Helm asks of a cluster before it applies objects; no object exists."""
+    """Answers the requests that Helm sends before it applies objects; no object exists."""
 
     PAGES: ClassVar[dict[str, dict[str, Any]]] = {
         "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.3"},
@@ -151,7 +151,7 @@ class EmptyCluster(BaseHTTPRequestHandler):
     }
 
     def do_GET(self) -> None:
-        """Answers with a page, or with 404 where there is none."""
+        """Answers with the object of the path, or with 404."""
         page = self.PAGES.get(self.path.partition("?")[0])
         body = json.dumps(page or self.ABSENT).encode()
         self.send_response(200 if page else 404)
@@ -166,7 +166,7 @@ class EmptyCluster(BaseHTTPRequestHandler):
 
 @contextmanager
 def cluster(folder: Path, objects: Mapping[str, dict[str, Any]] | None = None) -> Iterator[str]:
-    """A kubeconfig for a server that knows these objects alone, by their paths."""
+    """A kubeconfig for a server that has only these objects, by their paths."""
     pages = {**EmptyCluster.PAGES, **(objects or {})}
     handler = type("Cluster", (EmptyCluster,), {"PAGES": pages})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -203,8 +203,8 @@ def test_an_upgrade_keeps_the_values_of_earlier_ones(
     notes: set[str],
     with_helm: Path,
 ) -> None:
-    """Broken if more agents close the targets of a fleet, or a first install fails. Helm keeps the
-    releases of this test in memory, and applies nothing."""
+    """Broken if adding agents closes the targets of a fleet, or if a first install fails. Helm
+    keeps the releases of this test in memory, and applies nothing."""
     info = {"status": "deployed", "first_deployed": "2026-01-01T00:00:00Z"}
     release = {"name": RELEASE, "namespace": "perf", "version": 1, "info": info}
     chart = {"metadata": {"apiVersion": "v2", "name": "loadpilot", "version": "0.0.1"}}
@@ -227,7 +227,7 @@ def test_an_upgrade_keeps_the_values_of_earlier_ones(
 
 
 MADE = {"meta.helm.sh/release-name": RELEASE}
-"""Annotation of an object of the release."""
+"""Annotation of an object of the release by Helm."""
 
 
 @pytest.mark.parametrize(
@@ -242,8 +242,8 @@ MADE = {"meta.helm.sh/release-name": RELEASE}
 def test_keys_of_the_release_are_kept_before_they_are_by_another_hand(
     annotations: dict[str, str] | None, with_helm: Path, *, is_refused: bool
 ) -> None:
-    """Broken if `keys.create: false` deletes the keys of a fleet, or is refused where nothing is
-    deleted."""
+    """Broken if `keys.create: false` deletes the keys of a fleet, or is refused although nothing
+    would be deleted."""
     names = [f"{RELEASE}-keys", f"{RELEASE}-agent-keys"]
     stored = {
         f"/api/v1/namespaces/perf/secrets/{name}": {
@@ -266,7 +266,7 @@ def test_keys_of_the_release_are_kept_before_they_are_by_another_hand(
 
 
 def test_the_name_of_a_secret_is_none(with_helm: Path) -> None:
-    """Broken if a fleet with a server outside needs a file of values."""
+    """Broken if a fleet with an external server needs a file of values."""
     external = "nats.external"
     words = [f"--set={external}.url=tls://nats.example:4222", f"--set={external}.credsSecret=creds"]
     ran = loadpilot("deploy", *words, "--dry-run", path=with_helm)
@@ -283,7 +283,7 @@ def test_the_name_of_a_secret_is_none(with_helm: Path) -> None:
     ],
 )
 def test_a_secret_among_other_values_is_refused(setting: str, with_helm: Path) -> None:
-    """Broken if a secret that is not the first of --set reaches a command line."""
+    """Broken if a secret that is not the first value of --set reaches a command line."""
     ran = loadpilot("deploy", f"--set={setting}", "--dry-run", path=with_helm)
     assert ran.returncode == USAGE
     assert "is a secret: put it into a file for --values" in ran.stderr

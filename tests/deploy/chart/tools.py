@@ -1,5 +1,5 @@
-"""The real programs that judge the chart, built once from the Go module proxy, and the files of Go
-modules that say what a cluster accepts.
+"""The programs that check the chart, built once from the Go module proxy, and the files of Go
+modules that define what a cluster accepts.
 
 Must never contact a cluster, nor any server but the module proxy.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BUILT = ROOT / ".dev"
-"""Where programs and schemas stay."""
+"""Folder of built programs and schemas."""
 HERE = Path(__file__).parent
 PROGRAMS = {
     "helm": ("tools", "helm.sh/helm/v4/cmd/helm"),
@@ -33,7 +33,7 @@ PROGRAMS = {
     "etcd": ("cluster", "go.etcd.io/etcd/server/v3"),
     "kube-apiserver": ("cluster", "k8s.io/kubernetes/cmd/kube-apiserver"),
 }
-"""The folder with its module, and the package of each."""
+"""By program: the folder of its go.mod, and its package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +59,20 @@ PROMETHEUS_OPERATOR = Module(
 
 
 def go() -> str:
-    """The program; skips the test without it."""
+    """Path of Go; skips the test without it."""
     found = shutil.which("go")
     if found is None:
         pytest.skip("needs Go, to build helm: apt-get install golang")
     return found
 
 
-# A program that is not built by its own project has no version, and charts ask a server for it.
+# Built outside of its own project, Helm has no Kubernetes version, which charts query.
 LINK = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES.version}"
 
 
 @cache
 def program(name: str) -> Path:
-    """One of the programs. A first build takes minutes, and is kept for other checkouts by Go."""
+    """Path of a program. A first build takes minutes; Go's cache keeps it for other checkouts."""
     module, package = PROGRAMS[name]
     sums = hashlib.sha256((HERE / module / "go.sum").read_bytes() + LINK.encode()).hexdigest()
     place = BUILT / name
@@ -87,7 +87,7 @@ def program(name: str) -> Path:
 
 @contextmanager
 def building() -> Iterator[None]:
-    """One test at a time: tests run beside each other."""
+    """Lock for a build, since tests run beside each other."""
     BUILT.mkdir(exist_ok=True)
     with (BUILT / "building").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -98,7 +98,7 @@ def building() -> Iterator[None]:
 def files(module: Module) -> Path:
     """The folder with the files of a module."""
     argv = [go(), "mod", "download", "-json", f"{module.path}@{module.version}"]
-    # Outside of a module: none of ours depends on it.
+    # Runs outside of a module, since no go.mod of this repository requires it.
     ran = subprocess.run(argv, cwd="/", check=True, capture_output=True, timeout=BUILD_S)
     found = json.loads(ran.stdout)
     assert found["Sum"] == module.sum, found
