@@ -56,7 +56,7 @@ class Recording:
     @property
     def run(self) -> str:
         """The id of the run."""
-        said = self.running.said
+        said = self.running.output
         return next(line.split()[1].rstrip(",") for line in said.splitlines() if "run 0" in line)
 
 

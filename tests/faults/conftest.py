@@ -62,7 +62,7 @@ def artefacts(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     for number, process in enumerate(Running.started):
-        output = " ".join(process.argv) + "\n" + process.said
+        output = " ".join(process.argv) + "\n" + process.output
         (place / f"process-{number}.txt").write_text(output, encoding="utf-8")
     # Sockets and pipes cannot be copied. A file that vanishes meanwhile is not missed.
     shutil.copytree(tmp_path, place / "files", copy_function=_copy, ignore_dangling_symlinks=True)

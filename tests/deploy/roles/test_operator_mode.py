@@ -183,7 +183,7 @@ def test_a_revoked_agent_is_cut_mid_run(
             second.until(REVOKED)
             finished = running.end()
         received = oracle.counts().received
-    assert REVOKED not in first.said
+    assert REVOKED not in first.output
     assert finished.report["calls"]["outcomes"].get("ok", 0) <= received, "reported by a cut agent"
     assert finished.judged != 0, "the calls of the lost agent are in no report"
     operator = server.creds("fleet", "operator")

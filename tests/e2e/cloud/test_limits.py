@@ -168,7 +168,7 @@ def test_a_server_with_small_messages_is_told_at_the_start(
     small = "NATS accepts messages of 64.0 KiB only"
     with fleet:
         coordinator = fleet.coordinator()
-        assert "raise max_payload to 1 MB" in coordinator.said
+        assert "raise max_payload to 1 MB" in coordinator.output
         fleet.agent("a-1")
         finished = fleet.run(loadpilot, SCENE, oracle.url, *LOAD)
         said = loadpilot.call("doctor", "--nats-url", fleet.url).stdout

@@ -103,7 +103,7 @@ def test_a_key_is_rotated_and_the_file_comes_late(
     assert finished.judged == 0, finished.stderr
     assert oracle.counts().received == PLANNED
     assert finished.report["calls"]["outcomes"] == {"ok": PLANNED}
-    said = "".join(one.said for one in (coordinator, *agents)) + finished.stderr
+    said = "".join(one.output for one in (coordinator, *agents)) + finished.stderr
     assert first not in said
     assert second not in said
 

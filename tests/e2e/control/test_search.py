@@ -111,7 +111,7 @@ def test_a_killed_search_goes_on_with_the_same_result(loadpilot: Loadpilot, targ
         assert target.wait_count(before + 10, 20.0)
         os.kill(running.pid, signal.SIGKILL)
         running.end()
-    ended = [line.split()[-1] for line in running.said.splitlines() if " errors " in line]
+    ended = [line.split()[-1] for line in running.output.splitlines() if " errors " in line]
     assert len(ended) == 3
     refused = searched(loadpilot, target.url, *SLO, *PROBES[:-1], "50", "--resume", search)
     assert refused.code == 2

@@ -216,7 +216,7 @@ def test_secrets_are_nowhere_after_a_run(
     texts: dict[str, str | bytes] = {"command lines": commands}
     texts |= documents(loadpilot, fleet, run)
     texts |= pages(gateway, secrets, run)
-    texts |= {f"{one.argv[:2]} {one.pid}": one.said for one in Running.started}
+    texts |= {f"{one.argv[:2]} {one.pid}": one.output for one in Running.started}
     by_design = (secrets.folder, loadpilot.folder / "scene_1.py", log, fleet.folder / "nats.conf")
     files = [
         file

@@ -150,7 +150,7 @@ def test_another_tenant_cannot_touch_a_run(
         running.kill()
         for _ in range(20):
             publish(fleet, [(f"lp.search.hb.{owner}", {"type": "owner", "run": run})])
-            if "RunSealed" in coordinator.said:
+            if "RunSealed" in coordinator.output:
                 break
             oracle.wait_count(oracle.counts().received + 50, 1)
         coordinator.until("RunSealed")

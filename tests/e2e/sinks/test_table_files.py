@@ -75,7 +75,7 @@ def test_files_grow_and_end_as_a_dump(loadpilot: Loadpilot, oracle: Oracle) -> N
     with loadpilot.start(SHOP, oracle.url, *flags) as running:
         give_up = time.monotonic() + 30
         while not new.exists() or new.read_bytes().count(b"\n") < 2:
-            assert time.monotonic() < give_up, running.said
+            assert time.monotonic() < give_up, running.output
             time.sleep(0.05)
         early = new.read_bytes()
         assert old.read_text(encoding="utf-8") == "old"
@@ -169,7 +169,7 @@ def test_a_watch_has_outputs_of_its_own(loadpilot: Loadpilot, oracle: Oracle) ->
         ):
             give_up = time.monotonic() + 30
             while not early.exists():
-                assert time.monotonic() < give_up, left.said
+                assert time.monotonic() < give_up, left.output
                 time.sleep(0.05)
             left.signal(signal.SIGINT)
             ended = left.end()

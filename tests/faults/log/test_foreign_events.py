@@ -107,7 +107,7 @@ def test_poison_forgeries_and_repeats_change_nothing(
         write(breakable_fleet, repeats)
         finished = running.end()
     assert finished.report["run"]["ending"] == "completed"
-    assert coordinator.said.count("panic") == 0
+    assert coordinator.output.count("panic") == 0
     quarantined = {(one["subject"], one["seq"]) for one in finished.report["gaps"]["quarantined"]}
     assert quarantined == set(poison)
     # The checker does not know which events no run can have: it gets their places.
