@@ -1,7 +1,7 @@
-"""What the compose file and the Dockerfile say, as plain processes can do it: each service's words,
-environment and health check, with the paths and ports of containers turned into a test's own.
+"""The compose file and the Dockerfile, read for plain processes: arguments, environment and health
+check of each service.
 
-Must never guess what Compose would make of its file: the real one is asked.
+Must never interpret the compose file itself: the real Compose reads it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / ".dev" / "compose"
-"""Where the real one is built, once."""
+"""Path of the real Compose, which is built once."""
 BUILD_S = 900
 ENTRYPOINT = re.compile(r"^(?:ENTRYPOINT|CMD) (\[.*\])$", re.MULTILINE)
 ENV = re.compile(r"^ENV (.*)$", re.MULTILINE)
@@ -28,7 +28,7 @@ HEALTH = re.compile(r"^HEALTHCHECK .*? CMD (\[.*\])$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service, in the words of its container."""
+    """One service, as its container is configured."""
 
     name: str
     argv: list[str]
@@ -39,7 +39,7 @@ class Service:
 
 
 def compose() -> Path:
-    """The real Compose, from its sources; skips the test where there is no Go to build it."""
+    """The real Compose, built from its sources; skips the test without Go."""
     go = shutil.which("go")
     if go is None:
         pytest.skip("needs Go, to build docker compose: apt-get install golang")
@@ -57,7 +57,7 @@ def compose() -> Path:
 def configured(
     *profiles: str, files: tuple[str | Path, ...] = ("docker-compose.yml",)
 ) -> dict[str, Any]:
-    """Compose files, together, as Compose reads them."""
+    """The configuration that Compose makes of several files."""
     chosen = [word for profile in profiles for word in ("--profile", profile)]
     read = [word for file in files for word in ("--file", str(file))]
     printed = subprocess.run(
@@ -80,7 +80,7 @@ def stages() -> dict[str, str]:
 
 
 def services(*profiles: str) -> dict[str, Service]:
-    """Every service that the file describes."""
+    """Every service of the compose file."""
     images = stages()
     return {
         name: service(name, facts, images)
@@ -89,7 +89,7 @@ def services(*profiles: str) -> dict[str, Service]:
 
 
 def service(name: str, facts: dict[str, Any], images: dict[str, str]) -> Service:
-    """One of them."""
+    """One service, with the values of its image."""
     image = images[facts["build"]["target"]] if "build" in facts else ""
     said = [json.loads(found) for found in ENTRYPOINT.findall(image)]
     command = facts.get("command")
@@ -110,6 +110,6 @@ def service(name: str, facts: dict[str, Any], images: dict[str, str]) -> Service
 
 
 def variables(image: str) -> dict[str, str]:
-    """What an image sets."""
+    """The environment variables that an image sets."""
     said = [word for line in ENV.findall(image) for word in line.split()]
     return dict(word.split("=", 1) for word in said)

@@ -1,4 +1,4 @@
-"""What tests of the deployment may ask for."""
+"""Fixtures of the deployment tests."""
 
 from tests.e2e.support.fixtures import oracle
 

@@ -1,8 +1,8 @@
-"""The fleet of the compose file in containers, on a Docker engine that is there.
+"""The fleet of the compose file in containers, on an installed Docker engine.
 
-A project of its own, so that a fleet in use is left alone; but the port of the gateway
-is the same. Images are built where they are missing: after a change, `docker compose build` first.
-`COMPOSE_FILE` may add a file of this machine's own. Must never touch what is not of the project.
+It is a Compose project of its own, so that a fleet in use is not touched; but the port of the
+gateway is the same. Absent images are built: after a change, run `docker compose build` first.
+`COMPOSE_FILE` may add a file of this machine. Must never touch anything outside of the project.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ ANSWERED = re.compile(r"answered (\d+), refused (\d+)")
 
 
 def engine() -> tuple[str, list[str]]:
-    """The program `docker`, and the words of its Compose; skips the test without an engine."""
+    """The program `docker`, and the command of Compose; skips the test without an engine."""
     docker = shutil.which("docker")
     if docker is None or not _succeeds(docker, "info"):
         pytest.skip("needs a Docker engine that answers `docker info`: start it")
-    # People have Compose as a part of docker; a docker without it is served by the real one.
+    # Compose is mostly a plugin of docker. Without the plugin, the program built here replaces it.
     plugged = _succeeds(docker, "compose", "version")
     return docker, [docker, "compose"] if plugged else [str(compose())]
 
 
 @cache
 def image(service: str) -> str:
-    """The image of a service of the compose file, which is built where it is missing."""
+    """The image of a service of the compose file; built if it is absent."""
     docker, words = engine()
     name = f"{PROJECT}-{service}"
     if not _succeeds(docker, "image", "inspect", name):
@@ -53,10 +53,10 @@ def image(service: str) -> str:
 
 
 class Containers:
-    """One fleet, from its start until it and its volumes are taken away."""
+    """One fleet, from its start until it is removed with its volumes."""
 
     def __init__(self, folder: Path, *more_files: str) -> None:
-        """Takes a folder for itself, and compose files to add to the first one."""
+        """`more_files` are compose files that are added to the first one."""
         self._docker, self._words = engine()
         self._folder = folder
         files = [os.environ.get("COMPOSE_FILE", "docker-compose.yml"), *more_files]
@@ -64,7 +64,7 @@ class Containers:
 
     @contextmanager
     def up(self) -> Iterator[Self]:
-        """Whatever becomes of it, it is taken away in the end, with its volumes."""
+        """Starts the fleet, and removes it at the end in any case, with its volumes."""
         self._take_away()
         try:
             self.compose("up", "--detach", "--wait", "--wait-timeout", "120")
@@ -99,14 +99,14 @@ class Containers:
         return {one["Name"].removeprefix(f"{PROJECT}-"): one for one in found}
 
     def connect(self, service: str, network: str) -> None:
-        """Lets a service reach a network that it has no business with otherwise."""
+        """Connects a service to a network that is not its own."""
         names = (f"{PROJECT}_{network}", f"{PROJECT}-{service}-1")
         subprocess.run(
             [self._docker, "network", "connect", *names], check=True, capture_output=True
         )
 
     def answered(self) -> int:
-        """How many requests the target has answered since it was started; starts it anew."""
+        """Number of requests that the target has answered since its start; restarts it."""
         self.compose("stop", "target")
         said = ANSWERED.findall(self.compose("logs", "--no-log-prefix", "target"))
         self.compose("up", "--detach", "--force-recreate", "--no-deps", "target")

@@ -24,13 +24,14 @@ VARIABLES = {
     "$task": ".*",
     "$agent": ".*",
 }
-"""As Grafana fills them in: four scrapes, and what is chosen at first."""
+"""Values that Grafana sets: the interval of four scrapes, and the first choices of the
+dashboard."""
 STEP_S = 2
 NEWEST = re.compile(r"last_over_time\((loadpilot_\w+\{[^}]*\})\[15m\]\)")
 
 
 class Panels:
-    """The panels of a dashboard, as Grafana asks Prometheus for them."""
+    """The panels of a dashboard, queried as Grafana queries Prometheus."""
 
     def __init__(self, file: Path, server: Prometheus, run: str, start: float) -> None:
         self._dashboard = json.loads(file.read_text(encoding="utf-8"))
@@ -48,7 +49,7 @@ class Panels:
         return self._range(expression)
 
     def filled(self, text: str) -> str:
-        """A text with the values of variables."""
+        """A text in which the variables are replaced by their values."""
         for name, value in self._variables.items():
             text = text.replace(name, value)
         assert "$" not in text, text
@@ -70,7 +71,8 @@ class Panels:
     def whole_run(self, title: str, at: float) -> float:
         """The percentile that a gauge shows, from the last scrape before an instant.
 
-        Functions over time leave native histograms out before version 3; the others are the same.
+        Before Prometheus 3, functions over time leave native histograms out, so the query is sent
+        without `last_over_time`. The result is the same.
         """
         (target,) = self.named(title, "gauge")["targets"]
         query = NEWEST.sub(r"\1", self.filled(target["expr"]))

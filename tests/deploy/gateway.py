@@ -1,4 +1,4 @@
-"""A gateway as its users reach it: over TLS, with a token."""
+"""A gateway, reached as users reach it: over TLS, with a token."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ LOADPILOT = Path(sys.executable).with_name("loadpilot")
 PATIENCE_S = 60.0
 LATENESS_MAX_US = 60_000_000
 POLL_S = 0.1
-"""Far below the requests per second that a gateway allows."""
+"""Interval of requests, far below the rate that a gateway allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """One on this machine."""
+    """A gateway on this machine."""
 
     port: int
     cacert: Path
     token: str = field(repr=False)
 
     def submit(self, scenario: Path, target: str, rps: int, secs: int, agents: int) -> str:
-        """Asks for a run; returns its id."""
+        """Requests a run; returns its id."""
         load = ["--target", target, "--rps", str(rps), "--duration", f"{secs}s", "--dry-run"]
         compiled = subprocess.run(
             [LOADPILOT, "run", scenario, *load], check=True, capture_output=True, text=True
@@ -45,14 +45,15 @@ class Gateway:
         return found
 
     def wait_calls(self, run: str, least: int) -> None:
-        """Waits until the log has so many finished calls."""
+        """Waits until the log has this number of finished calls."""
         deadline = monotonic() + PATIENCE_S
         while sum(self._ask("GET", f"/runs/{run}")["calls"]["outcomes"].values()) < least:
-            assert monotonic() < deadline, "the run did not get that far in time"
+            assert monotonic() < deadline, "the run did not reach the count in time"
             sleep(POLL_S)
 
     def _follow(self, run: str) -> None:
-        """Waits until the run has ended; connects again when its events break off, as pages do."""
+        """Waits until the run has ended; connects again when its event stream breaks off, as pages
+        do."""
         deadline = monotonic() + PATIENCE_S
         while not self._is_sealed(run, deadline):
             assert monotonic() < deadline, "the run did not end in time"

@@ -1,5 +1,5 @@
-"""The services of the compose file as processes of this machine: the same words, environment, keys
-and health checks, in folders and at ports of a test's own.
+"""The services of the compose file as processes of this machine: the same arguments, environment,
+keys and health checks, in folders and at ports of the test.
 
 Must never end a process that it did not start.
 """
@@ -32,7 +32,7 @@ ORDER = {
     "agent": "coordinator found=true",
     "gateway": "listening on",
 }
-"""What is started, and what each says when it is of use."""
+"""Services in the order of their start, and the text that each writes when it is ready."""
 PROGRAMS = {
     "nats-server": Path(nats_server()),
     "loadpilot-coordinator": built_binary().with_name("loadpilot-coordinator"),
@@ -41,14 +41,15 @@ PROGRAMS = {
 
 
 def keys(place: Path, environ: Mapping[str, str] | None = None) -> Path:
-    """Makes the keys as the service of that name does, with variables added to its environment."""
+    """Makes the keys as the service `keys` does, with variables added to its environment."""
     argv = ["/bin/sh", str(ROOT / "deploy" / "keys.sh"), str(place)]
     subprocess.run(argv, env=os.environ | (environ or {}), check=True, capture_output=True)
     return place
 
 
 def name_server(keys: Path, port: int) -> str:
-    """Says to every role at which port the server is here; returns its address."""
+    """Writes the server's port on this machine into the connection file of every role; returns its
+    address."""
     url = f"tls://localhost:{port}"
     for connect in keys.glob("*/connect.json"):
         text = connect.read_text(encoding="utf-8").replace("tls://nats:4222", url)
@@ -57,7 +58,7 @@ def name_server(keys: Path, port: int) -> str:
 
 
 def server_conf(own: Path, keys: Path, port: int) -> Path:
-    """The shipped configuration of the server, with folders and ports of a test's own."""
+    """The shipped configuration of the server, with folders and ports of the test."""
     shipped = ROOT / "deploy" / "nats"
     text = (shipped / "nats.conf").read_text(encoding="utf-8")
     conf = own / "etc" / "nats" / "nats.conf"
@@ -73,7 +74,8 @@ def server_conf(own: Path, keys: Path, port: int) -> Path:
 
 @dataclass(slots=True)
 class Member:
-    """One process of a service, and what its container would have to itself."""
+    """One process of a service, with the local paths and addresses that replace those of its
+    container."""
 
     service: Service
     process: Running
@@ -81,7 +83,7 @@ class Member:
 
 
 class ProcessFleet:
-    """The fleet of the compose file without containers."""
+    """The fleet of the compose file as processes without containers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "fleet"
@@ -107,22 +109,23 @@ class ProcessFleet:
 
     @property
     def agents(self) -> set[str]:
-        """What the agents are called."""
+        """Names of the agents."""
         return {f"agent-{n + 1}" for n in range(self.services["agent"].replicas)}
 
     def start_all(self) -> None:
-        """Starts as many of each as the file says, in the order in which they wait."""
+        """Starts the number of processes of each service that the file names, in the order in which
+        they wait for each other."""
         for name in ORDER:
             for _ in range(self.services[name].replicas):
                 self.start(name)
 
     def start(self, name: str, until: str | None = None) -> None:
-        """Starts one process of a service and waits until it is of use."""
+        """Starts one process of a service and waits until it is ready."""
         service = self.services[name]
         number = 1 + sum(member.service is service for member in self.members)
         places = self._places(name, f"{name}-{number}")
         argv = self._argv(service, places)
-        # Containers have host names of their own, which distinguish agents; processes share one.
+        # Containers have host names of their own, which distinguish agents. Processes share one.
         argv += ["--id", f"{name}-{number}"] if name == "agent" else []
         environ = [f"{key}={value}" for key, value in self._environ(service, places).items()]
         process = Running(["/usr/bin/env", *environ, *argv], self.folder, self.folder / "no")
@@ -131,16 +134,16 @@ class ProcessFleet:
         process.until(until or ORDER[name])
 
     def http_addresses(self, name: str) -> list[str]:
-        """Where the processes of a service listen for HTTP on loopback."""
+        """Addresses on loopback at which the processes of a service listen for HTTP."""
         return [member.places["127.0.0.1:8080"] for member in self._of(name)]
 
     def wait_for_output(self, name: str, text: str) -> None:
-        """Waits until every process of a service has said something."""
+        """Waits until every process of a service has written a line with this text."""
         for member in self._of(name):
             member.process.until(text)
 
     def check(self, service: Service) -> subprocess.CompletedProcess[str]:
-        """Lets the real program look at what the file tells it."""
+        """Runs the program of a service with the arguments of the file and `--check-config`."""
         places = self._places(service.name, service.name)
         environ = {"PATH": os.environ["PATH"], **self._environ(service, places)}
         return subprocess.run(
@@ -153,18 +156,18 @@ class ProcessFleet:
         )
 
     def is_healthy(self, name: str) -> bool:
-        """Whether the health check of every process of a service says so."""
+        """Whether every process of a service passes its health check."""
         return all(self._check_health(member) for member in self._of(name))
 
     def assert_healthy(self) -> None:
-        """Holds when every process that has a health check passes it."""
+        """Asserts that every process with a health check passes it."""
         checked = [member for member in self.members if member.service.name != "nats"]
         assert {member.service.name for member in checked} == ORDER.keys() - {"nats"}
         sick = [m.service.name for m in checked if not self._check_health(m)]
         assert sick == []
 
     def submit(self, target: str, rps: int, secs: int) -> str:
-        """Asks the gateway for a run of all agents; returns its id."""
+        """Requests a run of all agents at the gateway; returns its id."""
         scenario = SCENARIOS / "weighted.py"
         return self._gateway.submit(scenario, target, rps, secs, len(self.agents))
 
@@ -189,7 +192,7 @@ class ProcessFleet:
         return probe.returncode == 0
 
     def _places(self, service: str, name: str) -> dict[str, str]:
-        """What stands in a container's words, and what stands for it here."""
+        """Paths and addresses of a container, and those that replace them on this machine."""
         own = self.folder / name
         for part in ("state", "cache", "run", "tmp", "log"):
             (own / part).mkdir(parents=True, exist_ok=True)
@@ -213,13 +216,13 @@ class ProcessFleet:
         return [str(found), *(mapped(word, places) for word in words)]
 
     def _agent(self, service: Service) -> Path:
-        """The agent of an image: the plain binary, or the one with Python in it."""
+        """The agent of an image: the plain binary, or the one with Python."""
         has_python = "--python" in service.argv
         beside = Path(sys.executable) if has_python else built_binary()
         return beside.with_name("loadpilot-agent")
 
     def _environ(self, service: Service, places: Mapping[str, str]) -> dict[str, str]:
-        """What the image and the file set, as far as a program reads it."""
+        """The environment that the image and the file set."""
         said = {**service.image_environ, **service.environ}
         said = {name: mapped(value, places) for name, value in said.items()}
         if "LOADPILOT_GATEWAY_PORT" in said:
@@ -230,7 +233,8 @@ class ProcessFleet:
 
 
 def mapped(word: str, places: Mapping[str, str]) -> str:
-    """A word of a container as it is here; places are replaced once each, the longest first."""
+    """An argument of a container with local paths and addresses. Only the longest match is
+    replaced."""
     for there in sorted(places, key=len, reverse=True):
         if there in word:
             return word.replace(there, places[there])

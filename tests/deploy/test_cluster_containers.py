@@ -1,4 +1,4 @@
-"""The log on three nodes in containers: a node is lost, and the run is not."""
+"""The log on three nodes in containers: a run survives the loss of a node."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]
 
 @pytest.mark.parametrize("node", ["nats", "nats-2"])
 def test_a_node_that_is_killed_loses_nothing(containers: Containers, node: str) -> None:
-    """Broken if the log has one copy, the nodes do not trust each other, or a part knows one node
-    only."""
+    """Broken if the log has one replica, if the nodes do not trust each other, or if a part knows
+    one node only."""
     run = containers.gateway.submit(CATALOGUE, TARGET, rps=100, secs=12, agents=2)
     containers.gateway.wait_calls(run, 200)
     containers.compose("kill", "--signal", "KILL", node)

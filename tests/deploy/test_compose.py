@@ -1,4 +1,4 @@
-"""The compose file: what can be known of it without an engine for containers."""
+"""The compose file, tested without a container engine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_only_pages_can_be_reached_and_only_from_this_machine() -> None:
 
 
 def test_monitoring_starts_only_when_it_is_wanted() -> None:
-    """Broken if a fleet needs images of Prometheus and Grafana to start."""
+    """Broken if a fleet cannot start without the images of Prometheus and Grafana."""
     assert configured()["services"].keys() & {"prometheus", "grafana"} == set()
     assert configured("monitoring")["services"].keys() >= {"prometheus", "grafana"}
 
@@ -77,7 +77,7 @@ def test_monitoring_of_a_project_reaches_loopback_and_is_reached_from_there_only
 
 
 def test_the_compose_file_gives_grafana_every_dashboard() -> None:
-    """Broken if Grafana starts without a dashboard, or finds none where it looks for them."""
+    """Broken if Grafana starts without a dashboard, or if its folder has none."""
     service = configured("monitoring")["services"]["grafana"]
     mounted = {one["target"]: Path(one["source"]) for one in service["volumes"] if "source" in one}
     text = (STARTER / "grafana-provider.yml").read_text(encoding="utf-8")
@@ -120,8 +120,8 @@ def test_a_log_on_three_nodes_is_one_fleet() -> None:
 
 
 def test_nothing_has_more_rights_than_it_needs() -> None:
-    """Broken if a part runs as root, keeps a capability, or can change its own image; or if two
-    roles are one user to the kernel. What makes the keys gives them away as root, once, without a
+    """Broken if a part runs as root, keeps a capability, or can change its own image, or if two
+    roles have one user id. The service that makes the keys runs as root, once, without a
     network."""
     found = configured(*PROFILES)["services"]
     keys = found["keys"]
@@ -138,7 +138,8 @@ def test_nothing_has_more_rights_than_it_needs() -> None:
 
 
 def test_a_role_sees_its_own_files_and_networks() -> None:
-    """Broken if one part can read the keys of another, or reaches what it has no business with."""
+    """Broken if one part can read the keys of another, or reaches a network that it does not
+    need."""
     for name, facts in configured(*PROFILES)["services"].items():
         if name == "keys":
             continue
@@ -152,7 +153,7 @@ def test_a_role_sees_its_own_files_and_networks() -> None:
 
 
 def test_every_part_accepts_its_settings(tmp_path: Path) -> None:
-    """Broken if a flag, a variable or a file of the compose file is none of the program's."""
+    """Broken if the program does not know a flag, a variable or a file of the compose file."""
     fleet = ProcessFleet(tmp_path)
     found = services("python")
     assert {name for name, one in found.items() if one.argv[0].startswith("loadpilot")} >= OURS
@@ -162,7 +163,7 @@ def test_every_part_accepts_its_settings(tmp_path: Path) -> None:
 
 
 def test_a_mistake_would_be_found(tmp_path: Path) -> None:
-    """Broken if the check above passes whatever the file says."""
+    """Broken if the check above passes for any compose file."""
     fleet = ProcessFleet(tmp_path)
     found = services()["gateway"]
     found.environ["LOADPILOT_GATEWAY_TLS_CERTIFICATE"] = found.environ.pop(
@@ -177,7 +178,7 @@ def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
     tmp_path: Path, oracle: Oracle
 ) -> None:
     """Broken if server, keys, coordinators, agents and gateway do not find or trust each other, or
-    if a health check says of a part that works that it does not."""
+    if a health check fails for a part that works."""
     rps, secs = 50, 3
     with ProcessFleet(tmp_path) as fleet:
         fleet.start_all()
@@ -193,9 +194,9 @@ def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
 
 @pytest.mark.long
 def test_every_query_on_a_fleet_has_data_once(tmp_path: Path, oracle: Oracle) -> None:
-    """Broken if the gateway of the compose file is not scraped with the keys of Prometheus, or a
-    panel of the fleet stays empty; or if a run that two exporters show counts twice. Coordinators
-    are scraped as the comment of the file says."""
+    """Broken if the gateway of the compose file cannot be scraped with the keys of Prometheus, if a
+    panel of the fleet stays empty, or if a run that two exporters show counts twice. Coordinators
+    are scraped as the comment in the file says."""
     shipped = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text("utf-8"))
     folder = tmp_path / "prometheus"
     folder.mkdir()
@@ -241,7 +242,8 @@ def test_every_query_on_a_fleet_has_data_once(tmp_path: Path, oracle: Oracle) ->
 
 
 def test_keys_are_made_once_and_are_private(tmp_path: Path) -> None:
-    """Broken if a second start would lock everybody out, or a key can be read by others."""
+    """Broken if a second start replaces the keys, which locks all parts out, or if others can read
+    a key."""
     place = keys(tmp_path / "keys")
     files = [path for path in place.rglob("*") if path.is_file()]
     before = {path: path.read_bytes() for path in files}
@@ -259,7 +261,7 @@ def test_keys_are_made_once_and_are_private(tmp_path: Path) -> None:
 
 
 def test_new_keys_need_one_volume_to_be_deleted(tmp_path: Path) -> None:
-    """Broken if certificates that end leave a fleet with parts that do not trust each other."""
+    """Broken if renewed certificates leave a fleet whose parts do not trust each other."""
     place = keys(tmp_path / "keys")
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     shutil.rmtree(place / "nats")
@@ -278,7 +280,7 @@ def test_new_keys_need_one_volume_to_be_deleted(tmp_path: Path) -> None:
 
 
 def test_monitoring_of_an_older_fleet_gets_its_keys(tmp_path: Path) -> None:
-    """Broken if a fleet whose keys were made before needs new ones, to be monitored."""
+    """Broken if a fleet with older keys needs new ones for its monitoring."""
     place = keys(tmp_path / "keys")
     for role in ("prometheus", "grafana"):
         shutil.rmtree(place / role)
@@ -290,7 +292,8 @@ def test_monitoring_of_an_older_fleet_gets_its_keys(tmp_path: Path) -> None:
 
 
 def test_no_grafana_starts_with_a_known_password(tmp_path: Path) -> None:
-    """Broken if two fleets have one password, or the one that a user chose is not taken."""
+    """Broken if two fleets have the same password, or if the password that a user chose is
+    ignored."""
     settings = configured("monitoring")["services"]["grafana"]["environment"]
     given = {name: value for name, value in settings.items() if "PASSWORD" in name}
     assert given == {"GF_SECURITY_ADMIN_PASSWORD__FILE": "/keys/password"}
@@ -304,7 +307,8 @@ def test_no_grafana_starts_with_a_known_password(tmp_path: Path) -> None:
 
 
 def test_keys_of_one_node_are_not_those_of_three(tmp_path: Path) -> None:
-    """Broken if nodes start that cannot trust each other, since their keys name other ones."""
+    """Broken if nodes start that cannot trust each other, because their keys are for other
+    names."""
     place = keys(tmp_path / "keys")
     script = ["/bin/sh", str(ROOT / "deploy/keys.sh"), str(place)]
     environ = {"PATH": os.environ["PATH"], "NODES": "nats-2 nats-3"}
@@ -316,7 +320,7 @@ def test_keys_of_one_node_are_not_those_of_three(tmp_path: Path) -> None:
 
 
 def test_an_agent_without_a_coordinator_is_not_healthy(tmp_path: Path) -> None:
-    """Broken if a process is called healthy because it exists."""
+    """Broken if a process counts as healthy because it exists."""
     with ProcessFleet(tmp_path) as fleet:
         fleet.start("nats")
         fleet.start("agent", until="waits for a coordinator")

@@ -1,5 +1,6 @@
-"""The compose file as a stranger plays it, with a real engine: images, health checks, volumes,
-signals. `./dev images` plays it; the demo target, which counts what it answers, is the oracle."""
+"""The compose file on a real engine, as a new user starts it: images, health checks, volumes,
+signals. `./dev images` runs these tests. The demo target, which counts its responses, is the
+oracle."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.long, pytest.mark.timeout(BUILD_S)]
 
 LOGINS = 5
-"""Each user looks once before it begins; none of that is counted as load."""
+"""Requests of `on_start`, one of each user; they do not count as load."""
 SCRIPTED = Path(__file__).with_name("scripted.py")
 CATALOGUE = Path(__file__).with_name("catalogue.py")
 TARGET = "http://target:8000"
 PROMETHEUS = "127.0.0.1:9091"
 CHECKED = {"coordinator-1", "coordinator-2", "agent-1", "agent-2", "gateway-1", "nats-1"}
-"""Whatever has a health check."""
+"""Containers with a health check."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,8 @@ def test_a_fresh_fleet_is_healthy_and_counts_like_its_target(containers: Contain
 
 
 def test_killed_containers_lose_no_finished_call(containers: Containers) -> None:
-    """Broken if what must outlive a kill is in no volume, or a restarted part finds no peer."""
+    """Broken if data that must survive a kill is in no volume, or if a restarted part does not find
+    the others."""
     run = containers.gateway.submit(CATALOGUE, TARGET, rps=200, secs=12, agents=2)
     containers.gateway.wait_calls(run, 400)
     containers.compose("kill", "--signal", "KILL", "agent", "nats")
@@ -64,9 +66,9 @@ def test_killed_containers_lose_no_finished_call(containers: Containers) -> None
 
 
 def test_a_scenario_in_python_is_run_by_agents_that_can(containers: Containers) -> None:
-    """Broken if the image of the gateway is not also the command and the agent with Python."""
+    """Broken if the image of the gateway lacks the command or the agent with Python."""
     containers.compose("--profile", "python", "up", "--detach", "--wait", "agent-python")
-    # The command prepares users itself, and is in the container of the gateway here.
+    # The command, which prepares users itself, runs in the container of the gateway.
     containers.connect("gateway", "target")
     script = (
         "cd /tmp && cat > scripted.py && NATS_TOKEN=$(cat /keys/nats-token)"
@@ -84,8 +86,8 @@ def test_a_scenario_in_python_is_run_by_agents_that_can(containers: Containers) 
 
 def test_prometheus_has_the_runs_of_the_fleet(containers: Containers) -> None:
     """Broken if Prometheus may not read its settings or the token of the gateway, trusts another
-    authority, or loses its data when it is killed. Without the image of Grafana, which needs a
-    registry, Grafana is not started."""
+    authority, or loses its data when it is killed. Grafana is not started: its image needs a
+    registry."""
     containers.compose("--profile", "monitoring", "up", "--detach", "--wait", "prometheus")
     run = containers.gateway.submit(CATALOGUE, TARGET, rps=100, secs=5, agents=2)
     report = containers.gateway.report(run)
@@ -101,6 +103,6 @@ def test_prometheus_has_the_runs_of_the_fleet(containers: Containers) -> None:
 
 
 def test_every_container_ends_when_it_is_stopped(containers: Containers) -> None:
-    """Broken if a part does not hear SIGTERM as the first process of its container."""
+    """Broken if a part ignores SIGTERM as the first process of its container."""
     containers.compose(*EVERYTHING, "stop")
     assert {one["ExitCode"] for one in containers.all().values()} == {0}

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 SO_FAR = {"VALID so far", "DEGRADED so far", "INVALID so far"}
 BOUNDS = (0.25, 0.5, 1, 2.5, 5, 10)
-"""Of classic buckets, in seconds: those that the slow call of the scenario may reach."""
+"""Bounds of classic buckets in seconds that the slow call of the scenario may reach."""
 HEAT = "Latency by time, corrected A"
-"""Needs native histograms."""
+"""A panel that needs native histograms."""
 SECS = 16
 SHOP = f"""
 from loadpilot import VUser, scenario, task
@@ -60,7 +60,7 @@ def server(tmp_path: Path) -> Iterator[tuple[Prometheus, str]]:
 
 
 def assert_figures(run: Panels, report: dict[str, Any]) -> None:
-    """Holds when the dashboard of a run has the figures of its report."""
+    """Asserts that the dashboard of a run has the figures of its report."""
     arrivals, outcomes = report["arrivals"], report["calls"]["outcomes"]
     assert run.figure("Planned") == arrivals["planned"]
     assert run.figure("Started") == arrivals["started"]
@@ -109,7 +109,9 @@ def test_every_query_has_data_and_figures_are_the_reports(
             live.filled(findings["targets"][0]["expr"]), lambda found: "unfinished" in str(found)
         )
         (certificate,) = live.asked(live.named("Certificate", "stat"), "A")
-        assert certificate["metric"]["certificate"] in SO_FAR, "it is only unfinished"
+        assert certificate["metric"]["certificate"] in SO_FAR, (
+            "the certificate of a running run is not one `so far`"
+        )
         finished = running.end()
     assert finished.judged == 1, finished.stderr
     report = finished.report
@@ -144,7 +146,8 @@ def test_every_query_has_data_and_figures_are_the_reports(
 
 @pytest.mark.slow
 def test_a_past_run_is_under_the_same_dashboards(tmp_path: Path, oracle: Oracle) -> None:
-    """Broken if a dashboard needs native histograms, which `loadpilot dump` cannot write."""
+    """Broken if a dashboard of a past run needs native histograms, which `loadpilot dump` cannot
+    write."""
     promtool = installed("promtool")
     loadpilot = Loadpilot(tmp_path / "work")
     oracle.delay(300, path="/slow")
@@ -168,7 +171,7 @@ def test_a_past_run_is_under_the_same_dashboards(tmp_path: Path, oracle: Oracle)
         assert run.figure("Errors") == finished.report["errors_total"]
         p99 = finished.report["p99_ms"] / 1e3
         assert p99 > 0.25
-        # The bucket of classic bounds that the percentile of the report is in.
+        # The bucket of classic bounds that contains the percentile of the report.
         low = max(bound for bound in BOUNDS if bound < p99)
         top = min(bound for bound in BOUNDS if bound >= p99)
         assert low <= run.figure("p99", "gauge") <= top
@@ -177,7 +180,7 @@ def test_a_past_run_is_under_the_same_dashboards(tmp_path: Path, oracle: Oracle)
 
 
 def documented() -> str:
-    """The command of the how-to that puts a past run into the Prometheus of a project."""
+    """The command in the how-to that imports a past run into the Prometheus of a project."""
     text = (ROOT / "docs/howto/read/dashboards.md").read_text(encoding="utf-8")
     (found,) = re.findall(r"^docker compose .* exec -T prometheus [^`]*", text, re.MULTILINE)
     return str(found)
@@ -216,7 +219,7 @@ def test_prometheus_of_a_project_reads_a_run(tmp_path: Path, oracle: Oracle) -> 
         with dumped.open("rb") as text:
             argv = [*words, "exec", "-T", "prometheus", *copied]
             subprocess.run(argv, check=True, capture_output=True, env=environ, stdin=text)
-        play("restart")  # it reads new blocks once a minute, and when it starts
+        play("restart")  # Prometheus reads new blocks once a minute, and when it starts
         server.wait_ready()
         attempted = past.report["calls"]["attempted"]
         assert server.query(counted.replace(finished.run, past.run)) == {"": attempted}

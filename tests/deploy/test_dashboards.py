@@ -1,6 +1,6 @@
-"""The dashboards as committed: current, complete, and what Grafana's own types accept.
+"""The committed dashboards are current, complete and valid by Grafana's own types.
 
-That their queries have the figures of a run is shown in test_dashboard_queries.py.
+test_dashboard_queries.py tests that their queries have the figures of a run.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_committed_dashboard_is_current(name: str) -> None:
-    """Broken if the JSON is edited by hand, or its source without `./dev gen`."""
+    """Broken if the JSON is edited by hand, or if its source is edited without `./dev gen`."""
     assert (ROOT / name).read_text(encoding="utf-8") == files()[Path(name)]
 
 
 def test_no_dashboard_is_left_behind() -> None:
-    """Broken if a dashboard is committed that nothing writes."""
+    """Broken if a dashboard is committed that no source generates."""
     present = {path.relative_to(ROOT) for path in (ROOT / "deploy/grafana").glob("*.json")}
     assert present | {STARTER / "grafana-dashboard.json"} == files().keys()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_grafana_has_a_type_for_everything_in_it(name: str) -> None:
-    """Broken if a field is none of Grafana's, and would be ignored."""
+    """Broken if Grafana does not know a field, and would ignore it."""
     register_default_plugins()
     read = Dashboard.from_json(committed(name))
     assert json.loads(JSONEncoder().encode(read)) == committed(name)
@@ -58,7 +58,7 @@ def test_grafana_has_a_type_for_everything_in_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_panels_are_told_apart_and_stand_beside_each_other(name: str) -> None:
-    """Broken if two panels share a number, lie over each other, or one explains nothing."""
+    """Broken if two panels have the same number or overlap, or if one has no description."""
     dashboard = committed(name)
     numbers = [panel["id"] for panel in dashboard["panels"]]
     assert len(numbers) == len(set(numbers))
@@ -82,8 +82,8 @@ def test_panels_are_told_apart_and_stand_beside_each_other(name: str) -> None:
 
 
 def test_the_dashboard_of_a_run_has_its_sections_and_variables() -> None:
-    """Broken if a section of the first dashboards is missing, or a run, scenario or task cannot be
-    chosen; or if the certificate is not what one sees first."""
+    """Broken if a section of the first dashboards is missing, if a run, scenario or task cannot be
+    chosen, or if the certificate is not at the top."""
     dashboard = committed(str(STARTER / "grafana-dashboard.json"))
     rows = [panel["title"] for panel in dashboard["panels"] if panel["type"] == "row"]
     assert rows == ["Run", *SECTIONS]
@@ -96,7 +96,8 @@ def test_the_dashboard_of_a_run_has_its_sections_and_variables() -> None:
 
 
 def test_each_dashboard_has_an_address_of_its_own() -> None:
-    """Broken if one replaces another when Grafana imports them, or a link leads nowhere."""
+    """Broken if one dashboard replaces another when Grafana imports them, or if a link leads
+    nowhere."""
     addresses = [committed(name)["uid"] for name in NAMES]
     assert len(addresses) == len(set(addresses))
     (runs,) = [name for name in NAMES if name.endswith("/runs.json")]

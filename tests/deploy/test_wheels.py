@@ -34,7 +34,7 @@ BUILD_S = 280
 NATIVE = "loadpilot/_native.abi3.so"
 UNREACHABLE_BY_PIP = re.compile(r"NewConnectionError|ProxyError|ConnectTimeout|name resolution")
 UNREACHABLE = re.compile(r"Failed to fetch: \S+|Network connectivity is disabled")
-"""What uv writes when the package index does not answer."""
+"""Messages of uv when the package index does not answer."""
 SCENARIO = """
 from loadpilot import VUser, scenario, task
 @scenario(rps=50, duration="2s", mode="constant")
@@ -59,7 +59,7 @@ class Wheel:
 
     @property
     def metadata(self) -> PathDistribution:
-        """What an index shows."""
+        """The metadata, which a package index shows."""
         name, version, *_ = self.file.name.split("-")
         return PathDistribution(zipfile.Path(self.file, f"{name}-{version}.dist-info/"))
 
@@ -114,7 +114,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
 
 @pytest.fixture
 def installed(sdk: Wheel, gateway: Wheel, tmp_path: Path) -> Loadpilot:
-    """The command in an environment of its own, with no variable but PATH and HOME."""
+    """The command in an environment of its own, with only the variables PATH and HOME."""
     environment, home = tmp_path / "environment", tmp_path / "home"
     home.mkdir()
     base = Path(sys.base_prefix) / "bin" / "python3"
@@ -132,8 +132,9 @@ def installed(sdk: Wheel, gateway: Wheel, tmp_path: Path) -> Loadpilot:
 
 
 def test_all_packages_have_one_version() -> None:
-    """Broken if a release raises the version in one place, and the gateway is then installed beside
-    another loadpilot, or agents announce another version than their package's."""
+    """Broken if a release raises the version in one place only: the gateway would be installed
+    beside another version of loadpilot, or agents would announce another version than their
+    package's."""
     versions = {
         "Cargo.toml": _toml("Cargo.toml")["workspace"]["package"]["version"],
         "sdk": _toml("sdk/pyproject.toml")["project"]["version"],
@@ -146,8 +147,8 @@ def test_all_packages_have_one_version() -> None:
 
 @pytest.mark.slow
 def test_wheels_hold_the_package_and_nothing_else(sdk: Wheel, gateway: Wheel) -> None:
-    """Broken if a wheel lacks the native module, a module or the pages, or publishes tests, sources
-    of Rust, leftovers, or a bill of materials with paths of the building machine."""
+    """Broken if a wheel lacks the native module, a Python module or the pages, or contains tests,
+    Rust sources, leftovers, or a bill of materials with paths of the building machine."""
     assert sdk.names == _files("sdk/python") | {NATIVE}
     assert gateway.names == _files("services/gateway/python")
     with zipfile.ZipFile(sdk.file) as archive:
@@ -177,8 +178,8 @@ def test_wheels_say_what_an_index_shows(sdk: Wheel, gateway: Wheel) -> None:
 def test_an_installed_command_runs_reports_and_serves_pages(
     installed: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a wheel misses a dependency, a module, a program or the pages, or if a run needs
-    anything that only a checkout has."""
+    """Broken if a wheel lacks a dependency, a module, a program or the pages, or if a run needs
+    files that only a checkout has."""
     finished = installed.run(SCENARIO, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
     assert finished.report["calls"]["outcomes"] == {"ok": oracle.counts().received}
@@ -196,8 +197,8 @@ def test_an_installed_command_runs_reports_and_serves_pages(
 
 @pytest.mark.long
 def test_the_start_page_leads_to_a_gated_job(sdk: Wheel, tmp_path: Path) -> None:
-    """Broken if a newcomer's commands, typed as the page has them, do not end with a job that
-    passes and with files of its results. The page's first block is the build of the wheel."""
+    """Broken if the commands of the start page, typed as they are, do not end with a job that
+    passes and its result files. The page's first block is the build of the wheel."""
     _, *blocks = re.findall(r"^```sh\n(.*?)^```", _text("docs/start.md"), re.MULTILINE | re.DOTALL)
     script = "set -u\ntrap 'kill $(jobs -p)' EXIT\n" + "".join(blocks)
     script = re.sub(r"\b8000\b", str(free_port()), script)

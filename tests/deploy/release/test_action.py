@@ -1,4 +1,4 @@
-"""The action for GitHub: its description is sound, and its steps do what they say.
+"""The GitHub action: its description is valid, and its steps do what it describes.
 
 No GitHub is here: the test replaces the inputs, gives the steps the files that the runner gives
 them, and executes them with the runner's shell.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ACTION = Path(__file__).parents[3] / "action.yml"
 SHELL = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail")
-"""What the runner executes for `shell: bash`."""
+"""Command that the runner executes for `shell: bash`."""
 INPUT = re.compile(r"\$\{\{ inputs\.(\w+) \}\}")
 
 
@@ -51,7 +51,7 @@ class Workflow:
         self.temp.mkdir()
 
     def play(self, name: str, **inputs: str) -> Finished:
-        """Executes a step with these inputs, and the defaults of the others."""
+        """Executes a step with these inputs and the defaults of all others."""
         described, chosen = action(), step(name)
         given = {key: one.get("default", "") for key, one in described["inputs"].items()} | inputs
         environ = {k: v for k, v in os.environ.items() if k != "LOADPILOT_TARGET"}
@@ -90,7 +90,7 @@ def workflow(tmp_path: Path) -> Workflow:
 
 
 def test_the_action_is_a_composite_of_sound_steps(tmp_path: Path) -> None:
-    """Broken if GitHub refuses the file, or an input could execute text in a script."""
+    """Broken if GitHub refuses the file, or if the text of an input can be executed in a script."""
     described = action()
     assert described["runs"]["using"] == "composite"
     assert {"name", "description", "inputs", "outputs"} <= described.keys()
@@ -154,7 +154,7 @@ def test_a_job_runs_gates_compares_and_keeps_the_run(workflow: Workflow, oracle:
 
 
 def test_what_is_wrong_fails_without_a_run(workflow: Workflow, oracle: Oracle) -> None:
-    """Broken if a mistake passes a job, or the text of an input is executed."""
+    """Broken if a job passes with a mistake, or if the text of an input is executed."""
     ended = workflow.play(
         "run",
         scenario="shop.py",
@@ -175,7 +175,7 @@ def test_a_version_is_a_wheel_a_pattern_or_a_number(
     """Broken if the step installs another package than the input names."""
     tools = workflow.folder / "tools"
     tools.mkdir()
-    # In place of a virtual environment: its pip writes down what it would install.
+    # A stub of a virtual environment, whose pip records what it would install.
     (tools / "python3").write_text(
         '#!/bin/sh\nmkdir -p "$3/bin"\n'
         'printf "#!/bin/sh\\nprintf \'%%s \' \\"\\$@\\" > installed\\n" > "$3/bin/pip"\n'

@@ -51,7 +51,7 @@ LINES = st.lists(
 
 
 def test_a_release_has_its_own_section_and_no_other() -> None:
-    """Broken if a release tells of what it lacks, or leaves out what it has."""
+    """Broken if the text of a release lists changes of another release, or lacks its own."""
     assert notes(CHANGELOG, "0.2.0") == (
         "### Added\n\n- A thing with `## not a heading`.\n\n### Fixed\n\n- Another.\n"
     )
@@ -110,7 +110,7 @@ def test_a_tag_names_the_version_that_is_built(tag: str, says: str) -> None:
 
 
 def test_the_command_prints_it_without_the_projects_environment(tmp_path: Path) -> None:
-    """Broken if the first job of the workflow, which builds nothing, cannot call it."""
+    """Broken if the first job of the workflow, which has no build, cannot run the command."""
     text = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
     version = text.partition('version = "')[2].partition('"')[0]
     changelog = tmp_path / "CHANGELOG.md"
@@ -130,7 +130,7 @@ def test_the_command_prints_it_without_the_projects_environment(tmp_path: Path) 
 
 
 def test_the_changelog_can_be_read() -> None:
-    """Broken if a heading that no release could find is noticed on the day of the release only."""
+    """Broken if a heading that a release cannot find is noticed only on the day of the release."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     with pytest.raises(InvalidRelease, match="'## Unreleased' has no date"):
         notes(text, "Unreleased")

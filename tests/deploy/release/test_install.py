@@ -1,4 +1,4 @@
-"""install.sh, from a made-up release on a server of this machine."""
+"""install.sh, with a made-up release on a server of this machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOOLS = (
     *("awk", "cat", "chmod", "cut", "env", "gzip", "mkdir", "mktemp", "mv"),
     *("rm", "sh", "sha256sum", "tar", "uname", "wget", "curl"),
 )
-"""What install.sh may call; a test leaves some out."""
+"""Programs that install.sh may call. Tests leave some out."""
 
 
 def archive(text: str, name: str = "loadpilot-agent") -> bytes:
@@ -47,7 +47,7 @@ def archive(text: str, name: str = "loadpilot-agent") -> bytes:
 
 @dataclass(slots=True)
 class Release:
-    """A server of releases: its files by their path."""
+    """A server of releases; `files` has its files by path."""
 
     url: str
     files: dict[str, bytes] = field(default_factory=dict)
@@ -56,11 +56,11 @@ class Release:
     silent: set[str] = field(default_factory=set)
     """Paths that get no further byte after the first."""
     asked: threading.Event = field(default_factory=threading.Event)
-    """Set when a silent path was asked for."""
+    """Set when a silent path was requested."""
     ended: threading.Event = field(default_factory=threading.Event)
 
     def publish(self, folder: str, files: dict[str, bytes], sums: str | None = None) -> None:
-        """Put files beside a SHA256SUMS, that of these files if it is not given."""
+        """Put files beside a SHA256SUMS file, whose text is that of these files by default."""
         lines = [f"{hashlib.sha256(body).hexdigest()}  {name}\n" for name, body in files.items()]
         text = "".join(lines) if sums is None else sums
         for name, body in {**files, "SHA256SUMS": text.encode()}.items():
@@ -100,7 +100,7 @@ def release() -> Iterator[Release]:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A user's machine: a PATH with named tools only, and a home."""
+    """A user's machine: a PATH with the named tools only, and a home folder."""
 
     folder: Path
     release: Release
@@ -118,7 +118,7 @@ class Machine:
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
         plain = {"PATH": str(tools), "HOME": str(home), "LOADPILOT_RELEASES": self.release.url}
-        # By way of a pipe, as users call it.
+        # Through a pipe, as users call it.
         child = subprocess.Popen(
             ["/bin/sh"],
             env={**plain, **environ},
@@ -140,14 +140,14 @@ class Machine:
         return child.returncode, out, err
 
     def uname(self, system: str, machine: str) -> None:
-        """Be another machine."""
+        """Make the machine one of another kind, by a stub of `uname`."""
         (self.folder / "tools").mkdir()
         program = self.folder / "tools" / "uname"
         program.write_text(f'#!/bin/sh\n[ "$1" = -s ] && echo {system} || echo {machine}\n')
         program.chmod(0o755)
 
     def installed(self, folder: Path | None = None) -> dict[str, str]:
-        """Everything below the folder of programs, hidden files included."""
+        """All files below the folder of programs, hidden files included."""
         folder = folder or self.target
         found = folder.rglob("*") if folder.exists() else ()
         return {path.name: path.read_text() for path in found if path.is_file()}
@@ -160,8 +160,8 @@ def machine(tmp_path: Path, release: Release) -> Machine:
 
 @pytest.mark.parametrize("lacks", [("wget",), ("curl",)])
 def test_the_latest_agent_is_installed(machine: Machine, lacks: tuple[str, ...]) -> None:
-    """Broken if the one-line installation does not install, leaves anything else, or does not say
-    what it installed and where."""
+    """Broken if the one-line installation does not install the agent, leaves other files, or does
+    not say what it installed and where."""
     code, out, err = machine.run(lacks=lacks)
     assert (code, err) == (0, "")
     path = machine.target / "loadpilot-agent"
@@ -173,7 +173,8 @@ def test_the_latest_agent_is_installed(machine: Machine, lacks: tuple[str, ...])
 
 @pytest.mark.parametrize("version", ["1.0.0", "v1.0.0"])
 def test_a_version_and_a_folder_can_be_chosen(machine: Machine, version: str) -> None:
-    """Broken if a fleet cannot be kept at one version, or an agent replaces another folder's."""
+    """Broken if a fleet cannot stay at one version, or if an agent in another folder is
+    replaced."""
     older = AGENT.replace("1.2.3", "1.0.0")
     name = f"loadpilot-agent-{HERE}.tar.gz"
     machine.release.publish("download/v1.0.0", {name: archive(older)})
@@ -198,7 +199,7 @@ def test_a_version_and_a_folder_can_be_chosen(machine: Machine, version: str) ->
 def test_a_machine_gets_the_agent_of_its_kind(
     machine: Machine, system: str, processor: str, name: str
 ) -> None:
-    """Broken if a machine is offered another's program."""
+    """Broken if a machine gets the program of another kind of machine."""
     machine.release.files.clear()
     files = {f"loadpilot-agent-{name}.tar.gz": archive(AGENT)}
     machine.release.publish("latest/download", files)
@@ -217,7 +218,7 @@ def test_a_machine_gets_the_agent_of_its_kind(
 def test_another_kind_of_machine_is_told_so(
     machine: Machine, system: str, processor: str, says: str
 ) -> None:
-    """Broken if it is told anything else than what it lacks."""
+    """Broken if the message of an unsupported machine does not name what is missing."""
     machine.uname(system, processor)
     code, out, err = machine.run()
     assert (code, out, err) == (1, "", f"install.sh: {says}\n")
@@ -225,7 +226,7 @@ def test_another_kind_of_machine_is_told_so(
 
 
 def test_a_wrong_checksum_installs_nothing(machine: Machine) -> None:
-    """Broken if a file that is not the release's reaches PATH, or removes the one that is there."""
+    """Broken if a file with a wrong checksum reaches PATH, or removes the installed one."""
     machine.target.mkdir(parents=True)
     (machine.target / "loadpilot-agent").write_text("the earlier one")
     name = f"loadpilot-agent-{HERE}.tar.gz"
@@ -241,7 +242,7 @@ def test_a_wrong_checksum_installs_nothing(machine: Machine) -> None:
 def test_a_download_that_breaks_off_installs_nothing(
     machine: Machine, name: str, lacks: tuple[str, ...]
 ) -> None:
-    """Broken if half of a file is taken for the whole."""
+    """Broken if half of a file is installed."""
     path = f"/latest/download/{name}"
     machine.release.cut_off.add(path)
     code, out, err = machine.run(lacks=lacks)
@@ -262,7 +263,7 @@ def test_an_end_during_a_download_leaves_nothing(machine: Machine) -> None:
 
 
 def test_a_release_without_this_machine_says_so(machine: Machine) -> None:
-    """Broken if a release that lacks a platform, or does not exist, is an obscure error."""
+    """Broken if the message for an absent platform or an absent release is obscure."""
     machine.release.publish("latest/download", {"loadpilot-agent-linux-mips.tar.gz": b"x"}, "")
     code, _, err = machine.run()
     assert code == 1
@@ -274,7 +275,7 @@ def test_a_release_without_this_machine_says_so(machine: Machine) -> None:
 
 
 def test_a_program_that_does_not_start_is_not_installed(machine: Machine) -> None:
-    """Broken if an agent of another C library replaces one that works."""
+    """Broken if an agent for another C library replaces one that works."""
     name = f"loadpilot-agent-{HERE}.tar.gz"
     broken = "#!/bin/sh\necho GLIBC_9.99 not found >&2\nexit 1\n"
     machine.release.publish("latest/download", {name: archive(broken)})
@@ -300,7 +301,7 @@ def test_a_program_that_does_not_start_is_not_installed(machine: Machine) -> Non
 def test_mistakes_are_told_before_anything_is_downloaded(
     machine: Machine, environ: dict[str, str], says: str
 ) -> None:
-    """Broken if a wrong setting is guessed around."""
+    """Broken if the script replaces a wrong setting by a guess."""
     machine.release.files.clear()
     code, _, err = machine.run(**environ)
     assert code == 1
@@ -309,7 +310,7 @@ def test_mistakes_are_told_before_anything_is_downloaded(
 
 @pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="needs setpriv")
 def test_a_folder_of_somebody_else_is_named(machine: Machine, tmp_path: Path) -> None:
-    """Broken if it asks for a password, or fails with the words of mkdir."""
+    """Broken if the script asks for a password, or fails with the message of mkdir."""
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
     become = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
@@ -330,7 +331,7 @@ def test_a_folder_of_somebody_else_is_named(machine: Machine, tmp_path: Path) ->
 
 
 def test_a_script_that_is_cut_off_does_nothing(machine: Machine, tmp_path: Path) -> None:
-    """Broken if a script that arrived in part runs in part."""
+    """Broken if a script of which only a part arrived runs that part."""
     text = (ROOT / "install.sh").read_text(encoding="utf-8")
     assert text.rstrip().splitlines()[-1] == "install"
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}

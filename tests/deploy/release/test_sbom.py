@@ -1,4 +1,4 @@
-"""What a release says it contains: the same as its lock files."""
+"""The bill of materials of a release: it names the packages of the lock files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PARTS = ("native", "agent", "coordinator", "python", "pages")
 @pytest.mark.long  # the first time it builds cargo-cyclonedx, which takes minutes
 @pytest.mark.timeout(BUILD_S)
 def test_a_release_names_all_that_it_contains() -> None:
-    """Broken if somebody who looks for a vulnerable library does not find it, or finds tools of
-    development, or paths of the building machine."""
+    """Broken if a contained library is not listed, or if development tools or paths of the building
+    machine are."""
     if shutil.which("npm") is None:
         pytest.skip("needs npm: apt-get install npm")
     ran = subprocess.run(
@@ -51,8 +51,8 @@ def test_a_release_names_all_that_it_contains() -> None:
 
 
 def built(part: str) -> set[tuple[str, str]]:
-    """What cargo compiles into a part. cargo-cyclonedx takes the features of the whole workspace,
-    those of tests too, so that it names a few crates more."""
+    """The crates that cargo compiles into a part. cargo-cyclonedx uses the features of the whole
+    workspace, also those of tests, and so names a few crates more."""
     features = ("--features", "loadpilot-native/python") if part == "native" else ()
     named = ("-p", f"loadpilot-{part}", *features)
     shown = ("--edges", "normal", "--target", "all", "--prefix", "none", "--no-dedupe")

@@ -1,4 +1,4 @@
-"""The scripts of a release, with programs that stand for cargo, docker and helm."""
+"""The scripts of a release, with stubs of cargo, docker and helm."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Checkout:
         return ran.stdout.strip()
 
     def tag(self, *names: str) -> None:
-        """Make it a clone with the tags of these releases."""
+        """Make the checkout a clone with the tags of these releases."""
         self.git("init", "-q")
         self.git("commit", "-q", "--allow-empty", "-m", "first")
         for name in names:
@@ -83,8 +83,8 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 def test_a_build_knows_its_commit(checkout: Checkout, tmp_path: Path) -> None:
-    """Broken if a build from a checkout, a source archive, or in a container names no commit or
-    another one, or if one below some other checkout names that."""
+    """Broken if a build from a checkout, from a source archive or in a container names no commit or
+    a wrong one, or if sources inside of another checkout name the commit of that."""
 
     def commit(**environ: str) -> str:
         ran = checkout.run(".ci/commit", **environ)
@@ -94,7 +94,7 @@ def test_a_build_knows_its_commit(checkout: Checkout, tmp_path: Path) -> None:
     assert commit() == ""
     assert commit(LOADPILOT_COMMIT="0123456789abcdef0123") == "0123456789ab\n"
     checkout.git("init", "-q")
-    assert commit() == "", "it is in another checkout"
+    assert commit() == "", "the commit of another checkout is named"
     checkout.git("add", "-A")
     checkout.git("commit", "-qm", "first")
     head = checkout.git("rev-parse", "HEAD")[:12]
@@ -111,8 +111,8 @@ def test_a_build_knows_its_commit(checkout: Checkout, tmp_path: Path) -> None:
 
 
 def test_an_archive_is_what_the_installer_asks_for(checkout: Checkout, tmp_path: Path) -> None:
-    """Broken if install.sh looks for another name than a release has, or a release's copy of it for
-    another address, or if a file of the release is not in SHA256SUMS."""
+    """Broken if install.sh requests another file name than the release has, if the release's copy
+    of it requests another address, or if a file of the release is not in SHA256SUMS."""
     checkout.stub(
         "cargo",
         'mkdir -p target/release\nprintf "#!/bin/sh\\necho agent of $LOADPILOT_COMMIT\\n" '
@@ -128,7 +128,7 @@ def test_an_archive_is_what_the_installer_asks_for(checkout: Checkout, tmp_path:
     assert [path.name for path in dist.iterdir()] == [name]
     (dist / "a.whl").write_text("a wheel")
 
-    for _ in range(2):  # a second time it replaces what it wrote
+    for _ in range(2):  # the second call replaces the output of the first
         finished = checkout.run(f"{SCRIPTS}/finish.sh", str(dist), RELEASES)
         assert finished.returncode == 0, finished.stderr
     sums = dict(
@@ -138,7 +138,7 @@ def test_an_archive_is_what_the_installer_asks_for(checkout: Checkout, tmp_path:
     for file, digest in sums.items():
         assert hashlib.sha256((dist / file).read_bytes()).hexdigest() == digest
 
-    # A curl that serves the release from the folder, at the address of the release only.
+    # A stub of curl that serves the release from the folder, at the address of the release only.
     checkout.stub(
         "curl",
         'while [ "$1" != --output ]; do shift; done\n'
@@ -162,8 +162,8 @@ def test_the_address_of_a_release_is_checked(checkout: Checkout, address: str) -
 
 
 def test_images_are_built_for_each_architecture_and_joined(checkout: Checkout) -> None:
-    """Broken if an image of a fleet is missing, lacks an architecture, does not name its commit, if
-    a pre-release becomes what `latest` is, or if an owner with capitals cannot publish."""
+    """Broken if an image of a fleet is missing, lacks an architecture or does not name its commit,
+    if a pre-release becomes `latest`, or if an owner with capitals cannot publish."""
     checkout.stub("docker")
     checkout.tag()
     settings = {"REGISTRY": "ghcr.io/Made", "LOADPILOT_COMMIT": "b" * 40}
@@ -200,7 +200,8 @@ def test_images_are_built_for_each_architecture_and_joined(checkout: Checkout) -
     ],
 )
 def test_latest_is_the_newest_release(checkout: Checkout, version: str, moved: list[str]) -> None:
-    """Broken if a fix of an older version takes `latest`, or one of its minor version, back."""
+    """Broken if a fix of an older version moves `latest`, or the tag of a newer minor version,
+    back."""
     checkout.stub("docker")
     checkout.tag("v0.1.4", "v0.2.0", "v0.10.1", "v0.11.0-rc.1", "v1", f"v{version}")
     script = f"{SCRIPTS}/push_images.sh"
@@ -213,7 +214,7 @@ def test_latest_is_the_newest_release(checkout: Checkout, version: str, moved: l
 
 
 def test_a_clone_without_tags_moves_nothing(checkout: Checkout, tmp_path: Path) -> None:
-    """Broken if a shallow clone, which does not know newer releases, takes `latest` back."""
+    """Broken if a shallow clone, which does not know newer releases, moves `latest` back."""
     checkout.stub("docker")
     checkout.git("init", "-q")
     checkout.git("add", "-A")
@@ -228,7 +229,8 @@ def test_a_clone_without_tags_moves_nothing(checkout: Checkout, tmp_path: Path) 
 
 
 def test_a_role_that_is_pushed_is_a_stage_of_the_dockerfile() -> None:
-    """Broken if a release fails at the last image, or `--version` of an image names no commit."""
+    """Broken if a pushed role has no stage in the Dockerfile, or if `--version` of an image names
+    no commit."""
     text = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8")
     stages = {line.rpartition(" AS ")[2] for line in text.splitlines() if line.startswith("FROM ")}
     assert stages >= {*ROLES}
@@ -240,8 +242,8 @@ def test_a_role_that_is_pushed_is_a_stage_of_the_dockerfile() -> None:
 
 
 def test_the_chart_is_pushed_as_the_version_of_the_release(checkout: Checkout) -> None:
-    """Broken if a chart installs images of another version, or from another registry than they are
-    in."""
+    """Broken if a chart installs images of another version, or from another registry than
+    theirs."""
     chart, packed = "deploy/helm/loadpilot", "target/chart/source/loadpilot"
     shutil.copytree(ROOT / chart, checkout.root / chart)
     checkout.stub("helm")
@@ -288,7 +290,7 @@ def test_the_registry_of_a_chart_is_checked(checkout: Checkout, registry: str) -
 def test_a_step_without_what_it_needs_does_nothing(
     checkout: Checkout, script: str, words: tuple[str, ...]
 ) -> None:
-    """Broken if a typing error in a workflow pushes something."""
+    """Broken if a step with a missing argument pushes something."""
     for name in ("cargo", "docker", "helm"):
         checkout.stub(name)
     ran = checkout.run(f"{SCRIPTS}/{script}", *words, REGISTRY="ghcr.io/made")

@@ -1,4 +1,4 @@
-"""The workflow files: actionlint, and what it does not judge."""
+"""The workflow files: actionlint, and rules that it does not check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WORKFLOWS = ROOT / ".github" / "workflows"
 FILES = sorted(WORKFLOWS.glob("*.yml"))
 ACTIONLINT = ROOT / ".dev" / "actionlint"
-"""Where it is built, once for each version in go.sum."""
+"""Path of actionlint, which is built once for each version in go.sum."""
 BUILD_S = 280
 PINNED = re.compile(r"uses: [\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 KEY = re.compile(r"\$\{\{(.*?)\}\}")
@@ -57,7 +57,7 @@ def actionlint() -> Path:
 
 
 def lint(program: Path, *files: Path) -> subprocess.CompletedProcess[str]:
-    """Run it, with the shellcheck of the environment for the steps."""
+    """Run actionlint, with the shellcheck of the environment for the steps."""
     shellcheck = Path(sys.executable).with_name("shellcheck")
     return subprocess.run(
         [program, "-no-color", "-pyflakes=", f"-shellcheck={shellcheck}", *files],
@@ -71,8 +71,8 @@ def lint(program: Path, *files: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow  # actionlint is built from its sources, once
 def test_workflows_pass_actionlint(actionlint: Path) -> None:
-    """Broken if a workflow refers to a job, output or input that is not there, or a step is wrong
-    as a shell script: seen on the day of a release otherwise."""
+    """Broken if a workflow refers to an absent job, output or input, or if a step is an invalid
+    shell script. Such a mistake would be seen only on the day of a release."""
     assert [file.name for file in FILES] == ["ci.yml", "release.yml"]
     ran = lint(actionlint, *FILES)
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout
@@ -80,7 +80,7 @@ def test_workflows_pass_actionlint(actionlint: Path) -> None:
 
 @pytest.mark.slow  # actionlint is built from its sources, once
 def test_actionlint_finds_mistakes(actionlint: Path, tmp_path: Path) -> None:
-    """Broken if the linter, or shellcheck in it, is called in a way that finds nothing."""
+    """Broken if the linter, or its shellcheck, is called in a way that finds no mistake."""
     text = (WORKFLOWS / "release.yml").read_text(encoding="utf-8")
     wrong = tmp_path / "wrong.yml"
     for right, mistake, says in (
@@ -108,8 +108,8 @@ def test_actions_are_pinned_and_few_are_not_githubs() -> None:
 
 
 def test_a_job_may_do_what_it_has_to_and_no_more() -> None:
-    """Broken if a job that runs code of a pull request, or builds, could change the repository or a
-    release; or if a token stays in a checkout."""
+    """Broken if a job that builds, or runs code of a pull request, can change the repository or a
+    release, or if a token stays in a checkout."""
     may_write = {}
     for name, workflow, job in jobs():
         assert workflow["permissions"] == {"contents": "read"}
@@ -127,7 +127,7 @@ def test_a_job_may_do_what_it_has_to_and_no_more() -> None:
 
 
 def test_no_input_becomes_a_part_of_a_script() -> None:
-    """Broken if the name of a tag or a branch is executed."""
+    """Broken if the name of a tag or a branch can be executed."""
     for name, _, job in jobs():
         for step in job["steps"]:
             assert KEY.search(step.get("run", "")) is None, name
@@ -146,12 +146,12 @@ def test_steps_call_what_is_there() -> None:
     programs = {program for program, _ in called}
     scripts = {f"deploy/release/{path.name}" for path in (ROOT / "deploy/release").glob("*.sh")}
     unused = scripts - programs - {"deploy/release/archive.sh", "deploy/release/sbom.sh"}
-    assert unused == set(), "those two are called by ./dev"
+    assert unused == set(), "no workflow calls a release script"
     assert ("./dev", "coverage") in called
 
 
 def test_everything_is_built_before_anything_is_published() -> None:
-    """Broken if a failed build leaves half of a release behind."""
+    """Broken if a failed build leaves half of a release published."""
     release = yaml.safe_load((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
     assert {*release["publish"]["needs"]} == release.keys() - {"publish", "pages"}
     kinds = {one["kind"] for one in release["build"]["strategy"]["matrix"]["include"]}

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 5.0
 STORED = 3 << 30
-"""Bytes of each account: a server gives no JetStream to one for which it has no room."""
+"""Storage of each account in bytes: a server enables no JetStream for an account that does not
+fit."""
 SERVER = """
 listen: "127.0.0.1:{port}"
 include "{users}"
@@ -32,7 +33,8 @@ include "{users}"
 
 
 class TenantServer:
-    """The server, with users of the tenants `a` and `b`, and what is started beside it."""
+    """The server, with users of the tenants `a` and `b`, and the processes that tests start beside
+    it."""
 
     def __init__(
         self,
@@ -96,7 +98,7 @@ class TenantServer:
         self._server.until("Reloaded server configuration")
 
     def member(self, until: str, owner: str, role: str, *flags: str) -> Running:
-        """Start a coordinator or an agent with its own file."""
+        """Start a coordinator or an agent with the connection file of its role."""
         connect = self.users / owner / role / "connect.json"
         return self._start(until, str(COMMAND), role, "--connect", str(connect), *flags)
 
@@ -111,12 +113,12 @@ class TenantServer:
         return started
 
     def creds(self, owner: str, role: str) -> str:
-        """Path of the key with which a command logs in."""
+        """Path of the credentials file of a user."""
         found = json.loads((self.users / owner / role / "connect.json").read_text("utf-8"))
         return str(found["creds"])
 
     async def connect(self, owner: str, role: str, refusals: list[str]) -> Any:
-        """Connect as a user of the folder; the server's refusals go to the list."""
+        """Connect as a user of the folder; the server's refusals are appended to the list."""
 
         async def note(error: Exception) -> None:
             refusals.append(str(error).lower())
@@ -147,6 +149,6 @@ async def is_refused(connection: Any, refusals: list[str], kind: str, subject: s
     else:
         await connection.publish(subject, os.urandom(4))
         words = f'permissions violation for publish to "{subject.lower()}"'
-    # The answer to it comes after every refusal.
+    # The server answers after all of its refusals.
     await wait_until_handled(connection)
     return any(words in one for one in refusals)

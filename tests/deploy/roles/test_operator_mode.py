@@ -1,6 +1,6 @@
 """Users that are issued, renewed and revoked from the keys of a server in operator mode.
 
-The server reads its configuration once; only a revocation has it read it again.
+The server reads its configuration once, and again only after a revocation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HOME = ("--tenant", "fleet")
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TenantServer]:
-    """A server in operator mode, which two tenants share."""
+    """A server in operator mode that two tenants share."""
     monkeypatch.setenv("AGENT_ALLOW_TARGET", NEAR)
     tables = "".join(f"[tenants.{one}]\n" for one in ("a", "b", "c"))
     (tmp_path / "tenants.toml").write_text(tables, encoding="utf-8")
@@ -57,7 +57,7 @@ def coordinator(server: TenantServer) -> Running:
 
 
 def user(server: TenantServer, loadpilot: Loadpilot, *flags: object) -> str:
-    """Issue or renew a user; its public key."""
+    """Issue or renew a user; returns its public key."""
     argv = ("admin", "nats-user", "--keys", server.users, *flags)
     answer = loadpilot.call(*map(str, argv))
     assert answer.code == 0, answer.stderr
@@ -65,14 +65,14 @@ def user(server: TenantServer, loadpilot: Loadpilot, *flags: object) -> str:
 
 
 def revoke(server: TenantServer, loadpilot: Loadpilot, *flags: object) -> None:
-    """Revoke a user, and have the server know."""
+    """Revoke a user, and reload the server's configuration."""
     answer = loadpilot.call(*map(str, ("admin", "nats-revoke", "--keys", server.users, *flags)))
     assert answer.code == 0, answer.stderr
     server.reload()
 
 
 def claims(text: str) -> dict[str, object]:
-    """What the JWT of a credentials file says."""
+    """The claims of the JWT in a credentials file."""
     part = text.split(".")[1]
     found: dict[str, object] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     return found
@@ -82,7 +82,8 @@ def claims(text: str) -> dict[str, object]:
 def test_a_user_of_a_new_tenant_needs_no_server(
     server: TenantServer, loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
-    """Broken if an issued user cannot read, a revoked one still can, or it returns by renewal."""
+    """Broken if an issued user cannot read, if a revoked one still can, or if a renewal restores
+    it."""
     coordinator(server)
     creds = tmp_path / "c.creds"
     public = user(
@@ -105,7 +106,7 @@ def test_a_user_of_a_new_tenant_needs_no_server(
     renewed = loadpilot.call(*argv)
     assert renewed.code == USAGE
     assert "must be of a user that is not revoked" in renewed.stderr
-    # Another user of the same account is as before.
+    # Another user of the same account can still read.
     other = ("--nats-url", server.url, "--creds", server.creds("a", "watcher"))
     assert loadpilot.call("runs", *other, "--tenant", "a").code == 0
 
@@ -113,7 +114,7 @@ def test_a_user_of_a_new_tenant_needs_no_server(
 def test_a_forged_jwt_is_neither_accepted_nor_renewed(
     server: TenantServer, loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
-    """Broken if a tenant that edits its file becomes another tenant."""
+    """Broken if a tenant becomes another tenant by editing its file."""
     creds = tmp_path / "a.creds"
     user(server, loadpilot, "--role", "submitter", "--tenant", "a", "--out", creds)
     text = creds.read_text("utf-8")
@@ -155,7 +156,7 @@ def test_jwts_that_expire_mid_run_cost_no_arrival(
                 user(server, loadpilot, "--renew", creds)
             for one in (deciding, *agents):
                 one.until(EXPIRED)
-            assert oracle.counts().received < planned, "it expired behind the run"
+            assert oracle.counts().received < planned, "the JWT expired only after the run"
             finished = running.end()
         assert finished.judged == 0, finished.stderr
         sent = all_but_late(finished.report, RPS, secs)
@@ -167,7 +168,7 @@ def test_jwts_that_expire_mid_run_cost_no_arrival(
 def test_a_revoked_agent_is_cut_mid_run(
     server: TenantServer, loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
-    """Broken if a stolen key keeps its connection, or takes others of its role along."""
+    """Broken if a revoked key keeps its connection, or if other users of its role lose theirs."""
     coordinator(server)
     stolen = tmp_path / "stolen.creds"
     user(server, loadpilot, "--role", "agent", *HOME, "--name", "a-2", "--out", stolen)
@@ -184,8 +185,10 @@ def test_a_revoked_agent_is_cut_mid_run(
             finished = running.end()
         received = oracle.counts().received
     assert REVOKED not in first.output
-    assert finished.report["calls"]["outcomes"].get("ok", 0) <= received, "reported by a cut agent"
-    assert finished.judged != 0, "the calls of the lost agent are in no report"
+    assert finished.report["calls"]["outcomes"].get("ok", 0) <= received, (
+        "the revoked agent reported calls"
+    )
+    assert finished.judged != 0, "a run without the calls of the lost agent passes"
     operator = server.creds("fleet", "operator")
     agents = loadpilot.call("agents", "--nats-url", server.url, "--creds", operator, *HOME)
     assert "a-1" in agents.stdout
@@ -193,7 +196,8 @@ def test_a_revoked_agent_is_cut_mid_run(
 
 
 def test_a_user_without_its_tenant_may_nothing(server: TenantServer) -> None:
-    """Broken if a signing key's template leaves a user without a tag with the subjects of all."""
+    """Broken if the template of a signing key gives a user without a tenant tag the subjects of all
+    tenants."""
     seed = (server.users / "signing" / "fleet" / "submitter.nk").read_text("utf-8")
     signer = Key.of("account", seed.strip())
     file = server.users / "a" / "submitter" / "user.creds"

@@ -36,7 +36,7 @@ RUN = "lp.local.run.01forged"
 INFO = "$JS.API.STREAM.INFO.LP_CTL"
 EVERYTHING = ("agent", "submitter", "gateway", "watcher")
 FORBIDDEN = {
-    # what is published: who must not
+    # published subject: roles that must not publish to it
     f"{RUN}.ctl": EVERYTHING,
     "lp.local.live.01forged": EVERYTHING,
     f"{RUN}.req": ("agent", "watcher"),
@@ -58,7 +58,7 @@ FORBIDDEN = {
     "_INBOX.submitter.x": EVERYTHING,
 }
 UNSUBSCRIBABLE = {
-    # what is subscribed to: who must not
+    # subscribed subject: roles that must not subscribe to it
     ">": (*EVERYTHING, "coordinator"),
     "_INBOX.>": (*EVERYTHING, "coordinator"),
     "_INBOX.agent.*": ("submitter", "gateway", "watcher", "coordinator"),
@@ -69,7 +69,7 @@ UNSUBSCRIBABLE = {
 
 
 class Roles:
-    """Server, a coordinator and two agents, each with the keys of its role."""
+    """A server, a coordinator and two agents, each with the keys of its role."""
 
     def __init__(self, folder: Path) -> None:
         self.keys = keys(folder / "keys")
@@ -98,17 +98,18 @@ class Roles:
         self._open.enter_context(Running(argv, self._folder, self._folder / "no")).until(until)
 
     def token(self, role: str) -> str:
-        """What a role shows to NATS."""
+        """The token of a role at NATS."""
         return (self.keys / role / "nats-token").read_text(encoding="utf-8").strip()
 
     def flags(self, role: str) -> list[str]:
-        """What a command says of the fleet, in a role whose token is in the environment."""
+        """The flags of a command that name the fleet; the token of its role is in the
+        environment."""
         return ["--nats-url", self.nats_url, "--nats-cacert", str(self.keys / role / "ca.pem")]
 
 
 @pytest.fixture(scope="module")
 def roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roles]:
-    """One fleet for all of it, whose agents may connect to loopback: the targets are there."""
+    """One fleet for all tests, whose agents may connect to loopback, where the targets are."""
     with pytest.MonkeyPatch.context() as environ:
         environ.setenv("AGENT_ALLOW_TARGET", NEAR)
         with Roles(tmp_path_factory.mktemp("roles")) as roles:
@@ -119,7 +120,7 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roles]:
 def submitted(
     roles: Roles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Loadpilot, Oracle]]:
-    """A command in the role of the submitter, and a target that keeps what it was shown."""
+    """A command in the role of the submitter, and a target that records headers."""
     monkeypatch.setenv("ROLES_KEY", SECRET)
     monkeypatch.setenv("NATS_TOKEN", roles.token("submitter"))
     with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
@@ -130,7 +131,7 @@ def submitted(
 def test_a_run_needs_no_more_than_its_roles_may_do(
     roles: Roles, submitted: tuple[Loadpilot, Oracle], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a permission is missing: secrets are handed over, runs are counted and read."""
+    """Broken if a permission is missing: the test hands over secrets, and counts and reads runs."""
     loadpilot, oracle = submitted
     flags = (*roles.flags("submitter"), "--external-agents", "2")
     finished = loadpilot.run(SCENE, oracle.url, *flags)
@@ -146,7 +147,7 @@ def test_a_run_needs_no_more_than_its_roles_may_do(
 
 
 def test_what_a_role_does_not_need_is_refused(roles: Roles) -> None:
-    """Broken if one stolen key opens more than its own door."""
+    """Broken if a stolen key gives more rights than those of its role."""
     every = (*EVERYTHING, "coordinator")
     said = {role: asyncio.run(_said(roles, role)) for role in every}
     for subject, who in FORBIDDEN.items():
@@ -157,13 +158,13 @@ def test_what_a_role_does_not_need_is_refused(roles: Roles) -> None:
         for role in who:
             violation = f'permissions violation for subscription to "{subject.lower()}"'
             assert violation in said[role], f"{role} may subscribe to {subject}"
-    # What is allowed is not refused, so that the words above mean something.
+    # Allowed subjects are not refused: otherwise the refusals above would prove nothing.
     assert INFO.lower() not in said["watcher"]
     assert INFO.lower() in said["agent"]
 
 
 async def _said(roles: Roles, role: str) -> str:
-    """All that the server refuses of what a role tries, in lower case."""
+    """All refusals of the server for the subjects that a role tries, in lower case."""
     said: list[str] = []
 
     async def note(error: Exception) -> None:
@@ -181,7 +182,7 @@ async def _said(roles: Roles, role: str) -> str:
         for subject, who in {**FORBIDDEN, INFO: ("agent", "watcher")}.items():
             if role in who:
                 await connection.publish(subject, b"{}")
-        # The answer to it comes after every refusal.
+        # The server answers after all of its refusals.
         await wait_until_handled(connection)
     finally:
         await connection.close()

@@ -1,6 +1,6 @@
-"""What the user of one tenant may do at NATS beside another tenant, on a real server.
+"""Permissions of a tenant's users at NATS beside another tenant, on a real server.
 
-The table is written by hand, and shares nothing with the module that writes permissions.
+The table is written by hand, and shares no code with the module that writes permissions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CONSUMER = "$JS.API.CONSUMER"
 LATER_ANSWERS = 50
 """Number of answers to await until an earlier one counts as absent."""
 OF_A_TENANT = (
-    # kind, subject of tenant {t}, roles that may use it in their own tenant; nobody in another
+    # kind, subject of tenant {t}, roles that may use it in their own tenant; no role in another
     ("publish", f"lp.{{t}}.run.{RUN}.req", REQUESTERS),
     ("publish", f"lp.{{t}}.run.{RUN}.ctl", NO_ROLE),
     ("publish", f"lp.{{t}}.run.{RUN}.evt.x", NO_ROLE),
@@ -69,7 +69,7 @@ OF_A_TENANT = (
     ("subscribe", "_INBOX.{t}-coordinator.>", NO_ROLE),
 )
 OF_ALL = (
-    # kind, subject that names no tenant, or all of them; nobody may use it
+    # kind, subject that names no tenant, or all of them; no role may use it
     *(
         ("read", f"$JS.API.{request}.{stream}")
         for stream in ("LP_CTL", "LP_DATA", "KV_LP", "OBJ_LP")
@@ -127,12 +127,13 @@ class Guarded(VUser):
         client.post("/large", content=file("large.bin"), headers={"X-Api-Key": KEY})
 """
 LARGE = bytes(range(256)) * 2_800
-"""A body that travels as three parts of an object."""
+"""A body that the object store splits into three parts."""
 SECRET = "hunter-2-of-a-tenant"  # noqa: S105  (made up)
 
 
 async def differences(server: TenantServer) -> list[str]:
-    """Try the whole table as each role of tenant `a`; return the cells that are not as written."""
+    """Try the whole table as each role of tenant `a`; return the cells in which the server
+    differs."""
     found = []
     for role in ROLES:
         refusals: list[str] = []
@@ -151,7 +152,8 @@ async def differences(server: TenantServer) -> list[str]:
 
 @pytest.mark.parametrize("login", ["passwords", "jwts"])
 def test_a_tenants_user_is_confined_to_its_tenant(tmp_path: Path, login: str) -> None:
-    """Broken if a user of one tenant reaches anything of another, or less than it needs."""
+    """Broken if a user of one tenant reaches subjects of another, or lacks subjects that it
+    needs."""
     with TenantServer(tmp_path, passwords=login != "jwts", jwts=login == "jwts") as server:
         assert asyncio.run(differences(server)) == []
 
@@ -159,14 +161,14 @@ def test_a_tenants_user_is_confined_to_its_tenant(tmp_path: Path, login: str) ->
 @pytest.mark.parametrize("login", ["passwords", "jwts"])
 @pytest.mark.parametrize("wider", WIDER, ids=lambda one: one[1])
 def test_one_wider_permission_is_seen(tmp_path: Path, wider: tuple[str, str], login: str) -> None:
-    """Broken if the table above would not notice a permission too many."""
+    """Broken if the table above does not detect an additional permission."""
     has_jwts = login == "jwts"
     with TenantServer(tmp_path, passwords=not has_jwts, jwts=has_jwts, wider=wider) as server:
         assert asyncio.run(differences(server)) != []
 
 
 def test_a_consumer_reads_what_its_subject_names(tmp_path: Path) -> None:
-    """Broken if the payload of a request selects what its subject may not name."""
+    """Broken if the payload of a request can select messages that its subject may not name."""
     with TenantServer(tmp_path, passwords=True) as server:
         server.member("deciding from now on", "fleet", "coordinator", "--tenant", "a")
         for lie, answer in asyncio.run(_lies(server)).items():
@@ -212,7 +214,7 @@ def shared(
 
 
 def flags_of_page(program: str) -> list[str]:
-    """The flags that operators read, behind those of the connection."""
+    """The flags of a command in the document for operators, without those of the connection."""
     begin = f"loadpilot {program} --connect"
     (command,) = (one.text for one in commands(PAGE) if one.text.startswith(begin))
     return command.replace("\\\n", " ").split()[4:]
@@ -248,7 +250,7 @@ def test_what_the_programs_do_needs_no_more(
             assert (HEARD_BY_OPERATOR in answer.stderr) == (words == ("agents",))
         assert runs[tenant] in loadpilot.call("runs", *flags).stdout
         assert loadpilot.call("report", runs[other], *flags).code != 0
-        # A user of one tenant that claims to be of the other gets nothing.
+        # A user of one tenant that names the other tenant gets nothing.
         assert loadpilot.call("runs", *flags[:-1], other).code != 0
 
 
@@ -259,8 +261,8 @@ def _flags(server: TenantServer, tenant: str, role: str) -> tuple[str, ...]:
 
 @pytest.mark.slow
 def test_a_run_is_stopped_by_its_own_tenant_only(shared: TenantServer, tmp_path: Path) -> None:
-    """Broken if a submitter stops a run of another tenant, or cannot stop one of its own; or if
-    `agents` does not say that the fleet's agents answer to its operator.
+    """Broken if a submitter stops a run of another tenant, or cannot stop one of its own, or if
+    `agents` does not say that the fleet's agents answer only to its operator.
     """
     loadpilot = Loadpilot(tmp_path / "work")
     scene = SCENARIOS / "weighted.py"
@@ -280,7 +282,7 @@ def test_a_run_is_stopped_by_its_own_tenant_only(shared: TenantServer, tmp_path:
             assert "none answered" in doctor.stdout
             assert HEARD_BY_OPERATOR in doctor.stdout, doctor.stdout
             counted = oracle.counts().received
-            assert oracle.wait_count(counted + 20, 30), "the load went on"
+            assert oracle.wait_count(counted + 20, 30), "another tenant stopped the load"
             stopped = loadpilot.call("stop", run, *own)
             assert stopped.code == 0, stopped.stderr
             assert running.end(30).judged == 0
@@ -316,10 +318,11 @@ def test_a_gateway_serves_its_tenant_only(
 
 
 def test_accounts_part_what_a_shared_one_cannot(tmp_path: Path) -> None:
-    """Broken if the stated limit of a shared account is gone, or accounts have it too.
+    """Broken if the documented limitation of a shared account is gone, or if separate accounts have
+    it, too.
 
-    A server checks the subject of a request and not where its answer goes: a user may have it
-    publish on any subject of its own account.
+    A server checks the subject of a request and not the subject of its answer. So a user can make
+    it publish to any subject of the account.
     """
     for accounts, jwts in ((False, False), (True, False), (False, True), (True, True)):
         folder = tmp_path / f"{accounts}-{jwts}"
@@ -336,7 +339,7 @@ async def _answer_reaches_another(server: TenantServer) -> bool:
     heard = await other.subscribe("lp.b.live.*")
     await wait_until_handled(other)
     await mine.publish("$JS.API.INFO", b"", reply="lp.b.live.forged")
-    # The server answers requests in parallel: the first answer may come after some later ones.
+    # The server answers in parallel: the first answer may come after some later ones.
     for _ in range(LATER_ANSWERS):
         await mine.request("$JS.API.INFO", b"", timeout=ANSWER_S)
         await wait_until_handled(other)
