@@ -1,4 +1,5 @@
-"""A server as a NATS service keeps it: accounts, credentials and TLS of the test's choice.
+"""A nats-server as a NATS service runs it, with accounts, credentials and TLS that the test
+chooses.
 
 Must never end a process that it did not start.
 """
@@ -22,7 +23,7 @@ USER = "fleet"
 
 
 class HostedFleet(Fleet):
-    """A fleet on a server whose access is configured by the test; the token is not in use."""
+    """A fleet on a server whose access the test configures; the token is not used."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class HostedFleet(Fleet):
         (self.folder / "nats.conf").write_text("\n".join(lines), encoding="utf-8")
 
     def reload(self, access: str) -> None:
-        """Have the running server read another access, and wait until it has."""
+        """Reload the running server with another access, and wait until it has read that."""
         self.write(access)
         self.server.signal(signal.SIGHUP)
         self.server.until("Reloaded server configuration")
@@ -68,8 +69,8 @@ class HostedFleet(Fleet):
             self.environ.setenv(name, str(value))
 
     def beside(self, name: str, lines: str, *logged: str) -> Running:
-        """Start another server, such as a leaf node, and wait until it answers and has logged each
-        of the given texts, in any order."""
+        """Start another server, such as a leaf node. Wait until it answers and has logged each of
+        the given texts, in any order."""
         file = self.folder / f"{name}.conf"
         file.write_text(lines, encoding="utf-8")
         started = self._start(nats_server(), "--config", str(file))
@@ -81,7 +82,7 @@ class HostedFleet(Fleet):
 
 
 def account(users: str, limits: str = "", jetstream: str = "enabled") -> str:
-    """Write one account, its users and limits, as a server's configuration holds them."""
+    """Write one account, its users and limits, in the syntax of a server's configuration."""
     return (
         f"accounts {{ FLEET: {{ jetstream: {jetstream}, users: [{users}], limits: {{ {limits} }} "
         "}, SYS: { users: [{ user: system, password: made-up }] } }\nsystem_account: SYS\n"

@@ -20,7 +20,7 @@ from typing import Any, Self
 from tests.e2e.support.certificates import OPENSSL
 
 DER = bytes.fromhex("302e020100300506032b657004220420")
-"""What stands before the 32 bytes of an Ed25519 key in PKCS #8."""
+"""PKCS #8 prefix of the 32 bytes of an Ed25519 key."""
 SEED, PREFIXES = 18 << 3, {"operator": 14 << 3, "account": 0, "user": 20 << 3}
 UNLIMITED = -1
 LIMITS = ("subs", "data", "payload", "imports", "exports", "conn", "leaf")
@@ -36,24 +36,24 @@ class Key:
 
     @classmethod
     def new(cls, kind: str) -> Self:
-        """Make one."""
+        """Make a new key pair."""
         return cls(kind, os.urandom(32))
 
     @classmethod
     def of(cls, kind: str, seed: str) -> Self:
-        """Read a seed."""
+        """Make a key pair from a seed."""
         padded = seed + "=" * (-len(seed) % 8)
         return cls(kind, base64.b32decode(padded)[2:34])
 
     @property
     def public(self) -> str:
-        """Its public half, as servers name it."""
+        """The public key, in the form of servers."""
         raw = self._openssl("pkey", "-inform", "DER", "-pubout", "-outform", "DER")[-32:]
         return _encoded(bytes([PREFIXES[self.kind]]) + raw)
 
     @property
     def seed(self) -> str:
-        """Its secret half, as files hold it."""
+        """The seed, in the form of credentials files."""
         prefix = PREFIXES[self.kind]
         return _encoded(bytes([SEED | prefix >> 5, (prefix & 31) << 3]) + self.secret)
 
@@ -95,7 +95,7 @@ class Operator:
         )
 
     def creds(self, expires_s: float | None = None) -> str:
-        """Write a credentials file of the user that is valid for so many seconds."""
+        """Write a credentials file of the user that is valid for a number of seconds."""
         nats = {"type": "user", "version": 2, "pub": {}, "sub": {}}
         nats |= {"subs": UNLIMITED, "data": UNLIMITED, "payload": UNLIMITED}
         ends = None if expires_s is None else int(time.time() + expires_s)
@@ -121,7 +121,7 @@ def _jwt(signer: Key, subject: str, nats: dict[str, Any], ends: int | None = Non
 
 
 def signed_again(jwt: str, signer: Key, old: str, new: str) -> str:
-    """Replace a text in the claims of a JWT, and sign them."""
+    """Replace a text in the claims of a JWT, and sign the claims with another key."""
     head, claims, _ = jwt.split(".")
     plain = base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)).decode()
     text = f"{head}.{_url64(plain.replace(old, new).encode())}"

@@ -1,4 +1,4 @@
-"""A project as documents take it for granted: scenarios, files of other tools, and past runs."""
+"""A project as documents presuppose it: scenarios, files of other tools, and past runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEED = "SUAELDCCD5VTBRODPLUYC5Q6KYWKKU35EAPPUZHRMMPQFI6RFKDHTKXDU4"
 """The seed of the key that documents show; it signs nothing else."""
 RUN = "01k2"
-"""What documents call a past run."""
+"""Id with which documents name a past run."""
 IMPORTED = {
     "shop.sh": "commands.sh",
     "shop.har": "session.har",
@@ -34,9 +34,9 @@ IMPORTED = {
     "order.json": "order.json",
     "photo.txt": "photo.txt",
 }
-"""Files of other tools, and what documents call them."""
+"""Files of other tools, by the names in documents."""
 LEVELS = ("--stages", "0s:20,1s:20,0s:30,1s:30", "--tag", "team=shop")
-"""A load of two levels, each of which is judged: a run has a knee."""
+"""A load of two levels that are long enough to be judged, so that the run has a knee."""
 SHOP = """from loadpilot import LoadClient, VUser, env, scenario, task
 
 SERVER = env("SERVER", "v1")
@@ -59,13 +59,13 @@ ACCESS_LOG = "".join(
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Its folder, and the ids of its runs, the oldest first."""
+    """The folder of a project, and the ids of its runs, the oldest first."""
 
     folder: Path
     runs: tuple[str, ...]
 
     def copy(self, folder: Path) -> Project:
-        """Copy it, so that one document does not see what another one wrote."""
+        """Copy the project, so that a document does not see files that another one wrote."""
         shutil.copytree(self.folder, folder, symlinks=True)
         return Project(folder, self.runs)
 
@@ -73,7 +73,7 @@ class Project:
 def recorded(folder: Path, oracle: Oracle) -> Project:
     """Make the files, and two runs of the first scenario of the README; about ten seconds.
 
-    The first one starts again on a busy machine: an INVALID run is no baseline."""
+    The first run is repeated on a busy machine: an INVALID run cannot be a baseline."""
     loadpilot = Loadpilot(folder)
     (hello,) = [one for one in blocks() if one.document == ROOT / "README.md" and one.is_whole]
     (folder / "hello.py").write_text(hello.text)

@@ -1,8 +1,8 @@
-"""The commands in documents: what is in a block of `sh`, or behind `$ ` in one of `console`, as
-pipelines of words.
+"""The commands in documents, as pipelines of words: all lines in a block of `sh`, and those behind
+`$ ` in a block of `console`.
 
-Understands what documents use: comments, continued lines, quotes, pipes, redirections, `&`, `||`,
-variables and here-documents. Must never run anything.
+Understands the syntax that documents use: comments, continued lines, quotes, pipes, redirections,
+`&`, `||`, variables and here-documents. Must never run anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
-"""What the site shows to users. The star is git's: it goes into folders."""
+"""The documents of the site. The star is that of git, which also matches folders."""
 BLOCK = re.compile(r"^ *```(sh|console)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 PROMPT = "$ "
 HERE = re.compile(r"<<'(\w+)'")
@@ -43,7 +43,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One program of a pipeline: variables that are set for it, its words, and its output file."""
+    """One program of a pipeline: the variables set for it, its words, and its output file."""
 
     environ: Mapping[str, str]
     words: tuple[str, ...]

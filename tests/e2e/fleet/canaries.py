@@ -1,10 +1,12 @@
-"""Random values in the place of secrets, and a search for them wherever they must not be.
+"""Random values in the place of secrets, and a search for them in all places that must not contain
+them.
 
     canaries = Canaries("nats", "proxy")
     …
     canaries.assert_nowhere(files_below(folder), {"stdout": finished.stdout})
 
-Must never pass for a search that finds nothing: each test searches for a value that is stored, too.
+A search that finds nothing at all must never pass: each test also searches for a value that is
+stored.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PIECE = slice(4, 40)
-"""The part of base64 that the neighbours of a value do not decide."""
+"""The part of the base64 text that does not depend on the neighbours of a value."""
 
 
 class Canaries:
-    """Random values by name, and values that were made elsewhere."""
+    """Random values by name, and values from elsewhere."""
 
     def __init__(self, *names: str, **values: str) -> None:
         self.values = {name: secrets.token_hex(24) for name in names} | values
@@ -35,15 +37,15 @@ class Canaries:
         return self.values[name]
 
     def found(self, name: str, content: bytes) -> bool:
-        """Whether a value is there: as it is, in hexadecimal, in base64, quoted or reversed."""
+        """Whether a value is contained: as it is, in hexadecimal, in base64, quoted or reversed."""
         return any(form in content for form in forms(self.values[name]))
 
     def stored(self, name: str, files: Iterable[Path]) -> list[Path]:
-        """Files that hold a value."""
+        """Files that contain a value."""
         return [file for file in files if self.found(name, _content(file))]
 
     def leaks(self, files: Iterable[Path], texts: Mapping[str, str | bytes]) -> list[str]:
-        """Every place with a value, as `NAME in PLACE`."""
+        """Every place that contains a value, as `NAME in PLACE`."""
         places = {str(file): _content(file) for file in files}
         places |= {
             name: text if isinstance(text, bytes) else text.encode() for name, text in texts.items()
@@ -56,7 +58,7 @@ class Canaries:
         ]
 
     def assert_nowhere(self, files: Iterable[Path], texts: Mapping[str, str | bytes]) -> None:
-        """Holds when no value is in any of these files and texts."""
+        """Asserts that no value is in any of these files and texts."""
         found = self.leaks(files, texts)
         assert found == [], "\n".join(found)
 
@@ -80,7 +82,7 @@ def _content(file: Path) -> bytes:
     """Bytes of a file, and those of the members of an archive."""
     try:
         content = file.read_bytes()
-    except OSError:  # a socket, or a file that is gone
+    except OSError:  # a socket, or a file that has been removed
         return b""
     if not zipfile.is_zipfile(file):
         return content

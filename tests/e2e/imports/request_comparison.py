@@ -1,4 +1,4 @@
-"""Requests that the oracle saw, in a form in which two clients compare."""
+"""Requests that the oracle received, in a form that is equal for two clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FNV_OFFSET, FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
 def fnv1a(content: bytes) -> str:
-    """The hash of a body as the oracle writes it."""
+    """The hash of a body, in the form of the oracle's log."""
     value = FNV_OFFSET
     for byte in content:
         value = ((value ^ byte) * FNV_PRIME) % 2**64
@@ -25,9 +25,9 @@ def fnv1a(content: bytes) -> str:
 def seen(
     requests: Sequence[Request], names: set[str], defaults: Mapping[str, str] | None = None
 ) -> list[Seen]:
-    """The requests with some of their headers; those with the values of a default are left out.
+    """The requests with some of their headers, without headers of default values.
 
-    A multipart body has a boundary of its own in each client: only that it is one compares.
+    Each client makes a boundary of its own, so of a multipart body only its kind is compared.
     """
     found: list[Seen] = []
     for one in requests:

@@ -25,7 +25,8 @@ def cells(notebook: Path) -> list[str]:
 
 
 def execute(text: str, names: dict[str, Any]) -> None:
-    """Executes one cell. Kernels name it by its text, also when that was executed before."""
+    """Executes one cell. Kernels name a cell by its text, also when the text was executed
+    before."""
     digest = sha256(text.encode()).hexdigest()
     name = f"/tmp/kernel_0/{digest[:8]}.py"  # noqa: S108  (a name as kernels have it, no file)
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)

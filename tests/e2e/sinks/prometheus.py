@@ -1,4 +1,4 @@
-"""A real Prometheus: what it scrapes, receives or has in blocks, by its query API."""
+"""A real Prometheus and its query API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NATIVE = "--enable-feature=native-histograms"
 
 
 def installed(program: str) -> str:
-    """Path of a program of Prometheus; skips the test without it."""
+    """Path of a program of Prometheus; skips the test if it is absent."""
     binary = shutil.which(program)
     if binary is None:
         pytest.skip(f"no {program} on this machine; apt-get install prometheus")
@@ -37,7 +37,7 @@ class Server:
         self.address = address
 
     def wait_ready(self, why_not: Callable[[], str] = str) -> None:
-        """Waits until the server answers; `why_not` says more when it does not in time."""
+        """Waits until the server answers; `why_not` explains a timeout."""
         give_up = time.monotonic() + START_S
         while True:
             try:
@@ -64,7 +64,7 @@ class Server:
     def until(
         self, text: str, holds: Callable[[dict[str, float]], bool], timeout_s: float = START_S
     ) -> dict[str, float]:
-        """Asks a query until its answer is one that is waited for."""
+        """Repeats a query until its answer satisfies a condition."""
         give_up = time.monotonic() + timeout_s
         while not holds(found := self.query(text)):
             assert time.monotonic() < give_up, found
@@ -72,7 +72,7 @@ class Server:
         return found
 
     def points(self, text: str) -> list[float]:
-        """The values of a series of which a range is asked for."""
+        """The values of a series over a range."""
         (one,) = self.series("query", query=text)
         return [float(value) for _, value in one["values"]]
 
@@ -83,7 +83,7 @@ class Server:
 
 
 class Prometheus(Server):
-    """A server that scrapes what it is told and receives by remote write."""
+    """A server that scrapes the configured jobs and accepts remote write."""
 
     def __init__(self, folder: Path, scraped: str = "", *flags: str) -> None:
         binary = installed("prometheus")
@@ -125,7 +125,7 @@ def scraping(jobs: dict[str, str], more: str = "", interval: str = "1s") -> str:
 
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[Prometheus]:
-    """A server that receives by remote write and scrapes nothing."""
+    """A server that accepts remote write and scrapes nothing."""
     server = Prometheus(tmp_path / "prometheus")
     yield server
     server.stop()

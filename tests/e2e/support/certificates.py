@@ -1,4 +1,5 @@
-"""An authority and a certificate of it, made by openssl: what an operator would bring."""
+"""A certificate authority and a certificate that it signed, made by openssl, as operators make
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Files in PEM."""
+    """Paths of the PEM files."""
 
     cert: Path
     key: Path
@@ -24,7 +25,7 @@ class Identity:
 
 
 def identity(folder: Path, name: str) -> Identity:
-    """Make them for a name such as `IP:127.0.0.1` or `DNS:lab`."""
+    """Make authority, certificate and key for a name such as `IP:127.0.0.1` or `DNS:lab`."""
     folder.mkdir()
     own = Identity(folder / "cert.pem", folder / "key.pem", folder / "ca.pem")
     authority_key, request, what = folder / "ca-key.pem", folder / "request.pem", folder / "what"

@@ -3,7 +3,7 @@
     finished = loadpilot.run(SHOP, oracle.url, "--agents", "3")
     assert finished.report["arrivals"]["started"] == 4500
 
-Must never read the product's state from anywhere but its output and its results file.
+Must never read the product's state except from its output and its results file.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ COMMAND = Path(sys.executable).with_name("loadpilot")
 SCENARIOS = Path(__file__).with_name("scenarios")
 SEED = "20261120"
 END_S = 100.0
-"""How long a command may take after all that the test waited for."""
+"""Timeout of the end of a command, after everything that the test waited for."""
 ID_HEADER = "x-request-id"
 UNTRUSTED = 3
 BUSY_MACHINE = frozenset({"schedule_lag", "agent_cpu", "clock_bound"})
-"""What a certificate finds when other processes had the machine's cores."""
+"""Findings of a certificate when other processes used the machine's cores."""
 NEVER_BUSY = frozenset({"fenced", "unowned", "no_slot"})
-"""Reasons of drops that the certificate also counts as the generator's, and that are no lateness:
-with one of them, dropped arrivals are no sign of a busy machine."""
+"""Reasons of drops that the certificate blames on the generator, too, and that are not lateness.
+With one of them, dropped arrivals are no sign of a busy machine."""
 VOID = "VOID: the gates hold, but an INVALID run proves nothing"
 """The verdict of a run whose gates hold and whose certificate is INVALID."""
 
@@ -55,15 +55,16 @@ class Finished:
 
     @property
     def report(self) -> dict[str, Any]:
-        """The results file."""
+        """The content of the results file."""
         assert self.results.is_file(), f"no results file; standard error:\n{self.stderr}"
         report: dict[str, Any] = json.loads(self.results.read_text(encoding="utf-8"))
         return report
 
     @property
     def judged(self) -> int:
-        """The exit code, were the machine quiet: a test of wiring runs beside compilers, and the
-        certificate that says so has tests of its own. Every other reason for a 3 stays one."""
+        """The exit code that the command would have on a quiet machine. Tests of wiring run beside
+        compilers, which can make the certificate INVALID; the certificate has tests of its own. A 3
+        for any other reason stays a 3."""
         if self.code != UNTRUSTED:
             return self.code
         report = self.report
@@ -84,15 +85,15 @@ class Finished:
 
     @property
     def run(self) -> str:
-        """The id of the run, as it was announced."""
+        """The id of the run, from the line that announces it."""
         return _announced(self.stderr)
 
 
 class Running:
-    """A command that runs; killed at the end of its `with` block if it still does."""
+    """A running command. It is killed at the end of its `with` block."""
 
     started: ClassVar[list[Running]] = []
-    """All of this session, or since the list was cleared; fixtures store their output."""
+    """All commands of this session, or since the list was cleared. Fixtures store their output."""
 
     def __init__(self, argv: Sequence[str], folder: Path, results: Path) -> None:
         self.results = results
@@ -100,7 +101,7 @@ class Running:
         self.started.append(self)
         outside = ("LOADPILOT_TARGET", "LOADPILOT_TEST_", "GITHUB_")
         environ = {k: v for k, v in os.environ.items() if not k.startswith(outside)}
-        # The home of the user who runs the tests stays as it is.
+        # The tests must not write to the home folder of their user.
         environ.setdefault("XDG_STATE_HOME", str(folder.resolve() / ".state"))
         self._process = subprocess.Popen(
             argv,
@@ -140,19 +141,21 @@ class Running:
 
     @property
     def output(self) -> str:
-        """What it has written so far."""
+        """Standard error and standard output so far."""
         return self._stderr + self._stdout
 
     def until(self, text: str, timeout_s: float = 30.0) -> str:
-        """Waits for a line of standard error that holds `text`, and returns it. Lines are used up:
-        each call begins after the line that ended the call before."""
+        """Waits for a line of standard error that contains `text`, and returns it. Each call begins
+        after the line at which the call before ended."""
         deadline = monotonic() + timeout_s
         while True:
             try:
                 line = self._lines.get(timeout=max(0.001, deadline - monotonic()))
             except queue.Empty:
                 line = None
-            assert line is not None, f"{text!r} was not said in time or at all:\n{self._stderr}"
+            assert line is not None, (
+                f"standard error has no line with {text!r} in time:\n{self._stderr}"
+            )
             if text in line:
                 return line
 
@@ -161,24 +164,25 @@ class Running:
         return _announced(self.until("run 0", 30.0))
 
     def supervisor(self) -> Process:
-        """The one child of the command."""
+        """The supervisor, which is a child of the command."""
         (supervisor,) = [p for p in children(self.pid) if p.part is Part.SUPERVISOR]
         return supervisor
 
     def parts(self, part: Part) -> list[Process]:
-        """The processes of one kind that live now, in the order of their start."""
+        """The running processes of one kind, in the order of their start."""
         return [p for p in children(self.supervisor().pid) if p.part is part]
 
     def signal(self, number: signal.Signals) -> None:
-        """Signals the command alone, as a terminal does when the stack has a session of its own."""
+        """Sends a signal to the command alone, as a terminal does, since the stack has a session of
+        its own."""
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """Ends it without asking."""
+        """Kills the command by SIGKILL."""
         self._process.kill()
 
     def end(self, timeout_s: float = END_S) -> Finished:
-        """Waits for its end."""
+        """Waits for the end of the command."""
         code = self._process.wait(timeout_s)
         for reader in self._readers:
             reader.join(10.0)
@@ -197,7 +201,7 @@ class Running:
 
 
 class Loadpilot:
-    """The command in one folder, where its logs land."""
+    """The `loadpilot` command in one folder, in which it stores its logs."""
 
     def __init__(self, folder: Path, entry: Sequence[str] = (str(COMMAND),)) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -207,11 +211,11 @@ class Loadpilot:
 
     @property
     def log(self) -> Path:
-        """Where its logs are."""
+        """Folder of its logs."""
         return self.folder / ".loadpilot"
 
     def start(self, scenario: Path | str, target: str, *flags: str) -> Running:
-        """Starts a run of a file, or of a scenario's text."""
+        """Starts a run of a scenario file, or of the text of one."""
         self._starts += 1
         if isinstance(scenario, str):
             path = self.folder / f"scene_{self._starts}.py"
@@ -225,7 +229,7 @@ class Loadpilot:
         return Running([*self._entry, *argv, *flags], self.folder, results)
 
     def run(self, scenario: Path | str, target: str, *flags: str) -> Finished:
-        """Runs to the end."""
+        """Runs a scenario to its end."""
         with self.start(scenario, target, *flags) as running:
             return running.end()
 
@@ -234,13 +238,13 @@ class Loadpilot:
         return Running([*self._entry, *argv], self.folder, self.folder / "none.json")
 
     def call(self, *argv: str) -> Finished:
-        """Any other command."""
+        """Runs any other command to its end."""
         with self.begin(*argv) as running:
             return running.end()
 
 
 def assert_ended(processes: list[Process], within_s: float) -> None:
-    """Holds when all of these have ended after so long."""
+    """Asserts that all of these processes end within a time."""
     alive = still_alive(processes, within_s)
     assert alive == [], f"still alive after {within_s} s"
 

@@ -1,7 +1,7 @@
-"""Arrivals that agents drop as late: on a busy machine a process may stand still for a second.
+"""Arrivals that agents drop as late: on a busy machine a process may stall for a second.
 
-The product reports each of them, so that a test counts exactly all the same: what is missing is
-what was dropped as late.
+The product reports each of them, so that a test can still count exactly: the missing arrivals are
+those that were dropped as late.
 
     sent = all_but_late(finished.report, RPS, SECS)
     assert finished.report["calls"]["outcomes"] == {"ok": sent}
@@ -28,7 +28,7 @@ def late_of(report: dict[str, Any]) -> int:
 
 
 def all_but_late(report: dict[str, Any], rps: int, secs: int) -> int:
-    """Number of arrivals that were sent; holds when they are all that were not late."""
+    """Number of arrivals that were sent. Asserts that they are all arrivals that were not late."""
     arrivals, late = report["arrivals"], late_of(report)
     assert late <= min(LATE_MAX_SECS * rps, rps * secs // 2), f"{late} arrivals were late"
     assert arrivals["planned"] == rps * secs, arrivals
@@ -37,7 +37,7 @@ def all_but_late(report: dict[str, Any], rps: int, secs: int) -> int:
 
 
 def assert_each_came_once(arrivals: Counter[int], planned: int, sent: int) -> None:
-    """Holds when the target received so many of the planned arrivals, and none twice."""
+    """Asserts that the target received `sent` of the planned arrivals, and none twice."""
     assert set(arrivals.values()) == {1}, "an arrival was sent twice"
     assert set(arrivals) <= set(range(planned)), "an arrival was not planned"
     assert len(arrivals) == sent, f"{planned - len(arrivals)} arrivals are missing"

@@ -1,4 +1,4 @@
-"""A server that answers with what it was sent, and keeps it."""
+"""A server that answers with the content of the request, and records it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 NOT_COMPARED = {"user-agent", "accept", "accept-encoding", "connection", "host", "x-request-id"}
-"""Headers that each client adds in its own name."""
+"""Headers that each client adds with values of its own."""
 Answers = dict[str, tuple[str, bytes]]
 """Content coding and body by path."""
 BOUNDARY, RANDOM = re.compile(rb"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{32}")
 
 
 class Echo(BaseHTTPRequestHandler):
-    """Records every request, and answers as its path says."""
+    """Records every request, and answers by its path."""
 
     protocol_version = "HTTP/1.1"
     received: list[tuple[str, str, list[tuple[str, str]], bytes]]
@@ -93,7 +93,8 @@ class Echo(BaseHTTPRequestHandler):
 def echo(
     tls: SSLContext | None = None, answers: Answers | None = None
 ) -> Iterator[tuple[str, list[Any]]]:
-    """A server of its own, over TLS if there is a context, and the requests it received."""
+    """Starts a server, over TLS if there is a context; yields its address and the requests that it
+    receives."""
     received: list[Any] = []
     handler = type("Handler", (Echo,), {"received": received, "answers": answers or {}})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

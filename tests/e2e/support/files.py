@@ -1,4 +1,4 @@
-"""Files below a folder, and which of them hold a text."""
+"""Files below a folder, and which of them contain a text."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def files_with(text: str, files: Iterable[Path]) -> list[Path]:
-    """Which files hold a text, as it is, in hexadecimal or in base64."""
+    """The files that contain a text, as it is, in hexadecimal or in base64."""
     forms = {text.encode(), text.encode().hex().encode()}
     for lead in (b"", b" ", b"  "):
-        # The three ways in which base64 may cut a text, without what its neighbours decide.
+        # base64 has three alignments of a text; characters at its ends depend on its neighbours.
         forms.add(base64.b64encode(lead + text.encode())[4:40])
     return [file for file in files if any(form in file.read_bytes() for form in forms)]
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Writes the files of a tar archive of this repository below a folder."""
+    """Unpacks a tar archive of this repository below a folder."""
     with tarfile.open(archive) as opened:
         # Python before 3.11.4 has no filters.
         opened.extraction_filter = getattr(tarfile, "data_filter", None)

@@ -1,4 +1,4 @@
-"""Fixtures that end-to-end and fault tests share."""
+"""Fixtures of the end-to-end tests and of the fault tests."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def oracle(tmp_path: Path) -> Iterator[Oracle]:
-    """A target that counts."""
+    """A target that counts and records its requests."""
     with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
         yield oracle
 
 
 @pytest.fixture
 def loadpilot(tmp_path: Path) -> Loadpilot:
-    """The command in a folder without a past."""
+    """The command in a new folder without earlier runs."""
     return Loadpilot(tmp_path / "work")
 
 

@@ -1,4 +1,5 @@
-"""A fleet as its operators start it: a nats-server of the test's own, and members as processes.
+"""A fleet as operators start it: a nats-server of the test, with coordinators and agents as
+processes.
 
     with Fleet(tmp_path) as fleet:
         fleet.coordinator()
@@ -28,20 +29,20 @@ if TYPE_CHECKING:
     import pytest
 
 NEAR = "127.0.0.0/8,::1"
-"""What the agents of a test may connect to: their targets are on loopback."""
+"""Addresses to which the agents of a test may connect: their targets are on loopback."""
 JETSTREAM = 'jetstream {{ store_dir: "{store}", sync_interval: always, max_file: 64G }}'
-"""The log's part of a server's configuration. Without `max_file` a server with several accounts has
-room for all of them only if enough of the disk is free."""
+"""JetStream in a server's configuration. Without `max_file`, a server with several accounts can
+reserve storage for all of them only if the disk has enough space."""
 PLAIN_AGENT = built_binary().with_name("loadpilot-agent")
-"""The binary without Python."""
+"""Path of the agent without Python."""
 FIRST_PORT, PORTS, WORKERS = 21_000, 500, 22
-"""The first port that tests draw, the number of ports of each worker of pytest-xdist, and that of
+"""The first port of tests, the number of ports of each worker of pytest-xdist, and the number of
 workers. They end below 32768, from which Linux takes the ports of clients and of `bind` to 0."""
 _drawn = count(secrets.randbelow(PORTS))
 
 
 def free_port() -> int:
-    """A port of loopback that nothing listens on, that no other worker draws and no client gets."""
+    """A port of loopback at which nothing listens, and that no other worker and no client gets."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS
     for number in islice(_drawn, PORTS):
         port = FIRST_PORT + worker * PORTS + number % PORTS
@@ -54,10 +55,10 @@ def free_port() -> int:
 
 
 async def wait_until_handled(connection: Any) -> None:
-    """Wait until the server has handled everything that a connection of nats-py sent it so far.
+    """Wait until the server has handled all commands that a connection of nats-py has sent so far.
 
     `flush` writes its PING before the commands in the connection's buffer, so the answer to the
-    first one may come before the server has read them. They are sent by the time it comes.
+    first one may come before the server has read them. By the time it comes, they have been sent.
     """
     await connection.flush()
     await connection.flush()
@@ -82,9 +83,9 @@ class Fleet:
         self.port = free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
         self.inside: tuple[str, ...] = ()
-        """What the server is started by, if it lives in another network."""
+        """Command prefix that starts the server in another network."""
         self.pids: list[int] = []
-        """Processes that were started."""
+        """Ids of the started processes."""
         self._members = ExitStack()
         store = self.folder / "store"
         lines = [
@@ -97,7 +98,7 @@ class Fleet:
     def __enter__(self) -> Self:
         try:
             self.start_server()
-        except BaseException:  # what did start must not outlive the test
+        except BaseException:  # processes that have started must not outlive the test
             self._members.close()
             raise
         return self
@@ -123,7 +124,7 @@ class Fleet:
         return self._members.enter_context(member)
 
     def coordinator(self, *flags: str, program: Path | None = None) -> Running:
-        """One that decides; of another build, if that is named."""
+        """Starts a coordinator, and waits until it decides. `program` is one of another build."""
         entry = [str(program)] if program else [str(COMMAND), "coordinator"]
         started = self._start(*entry, "--nats-url", self.url, *flags)
         started.until("deciding from now on")
@@ -151,10 +152,10 @@ class Fleet:
     def start(
         self, loadpilot: Loadpilot, scenario: Path | str, target: str, *flags: str
     ) -> Running:
-        """Asks for a run, and follows each step of it."""
+        """Starts a run on the fleet, with `-v`."""
         return loadpilot.start(scenario, target, "-v", "--nats-url", self.url, *flags)
 
     def run(self, loadpilot: Loadpilot, scenario: Path | str, target: str, *flags: str) -> Finished:
-        """Runs to the end."""
+        """Runs a scenario on the fleet to its end."""
         with self.start(loadpilot, scenario, target, *flags) as running:
             return running.end()

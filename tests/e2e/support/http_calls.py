@@ -19,7 +19,7 @@ JSON = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer."""
+    """A complete response."""
 
     status: int
     kind: str
@@ -28,62 +28,62 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """Its body."""
+        """The body, parsed as JSON."""
         return json.loads(self.body)
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """Its body, when it is lines of JSON."""
+        """The body, parsed as lines of JSON."""
         return [json.loads(line) for line in self.body.splitlines()]
 
     @property
     def problems(self) -> str:
-        """What is wrong, a line each."""
+        """The problems that the response lists, one line each."""
         content = self.json
         return "\n".join(f"{one['field']}: {one['rule']}" for one in content.get("problems", []))
 
 
 class Stream:
-    """An answer that is still coming."""
+    """A response that is not complete yet."""
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self._connection = connection
         self.response = connection.getresponse()
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Its lines, as they come."""
+        """Yields its lines as they arrive."""
         for line in self.response:
             yield json.loads(line)
 
     def hang_up(self) -> None:
-        """Goes away without a word."""
+        """Closes the connection."""
         self.response.close()
         self._connection.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Where a coordinator listens."""
+    """A client of an HTTP interface at one port."""
 
     port: int
 
     def post(
         self, path: str, body: object, headers: Mapping[str, str] | None = None
     ) -> http.client.HTTPConnection:
-        """Sends a request; what is no bytes is sent as JSON."""
+        """Sends a request; a body that is not bytes is sent as JSON."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection.request("POST", path, content, {**JSON, **(headers or {})})
         return connection
 
     def follow(self, path: str, body: object) -> Stream:
-        """Posts, and reads what comes."""
+        """Sends a POST request; returns the response as a stream."""
         return Stream(self.post(path, body))
 
     def ask(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Sends a request and reads all of its answer."""
+        """Sends a request and reads the complete response."""
         if method == "POST":
             connection = self.post(path, body, headers)
         else:

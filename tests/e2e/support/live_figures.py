@@ -1,7 +1,7 @@
-"""Figures of the live view, and the same figures of the log: each frame is the sum of some first
-deltas of the log.
+"""Figures of the live view, and the same figures computed from the log: each frame must be the sum
+of the first n deltas, for some n.
 
-The log is read as a foreign reader does (rawlog); nothing of the product is used.
+`rawlog` reads the log, without code of the product.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ NOT_FINISHED = {"cancelled", "indeterminate"}
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first two rows of a frame."""
+    """The figures in the first two rows of a frame."""
 
     title: str
     phase: str
     percent: int
     bar_percent: float
-    """What the bar itself shows."""
+    """The filled part of the bar, in percent."""
     secs: int
     whole_secs: int
 
 
 def head(frame: Frame) -> Head | None:
-    """Reads the first rows of a frame; None of one that waits for load generators, or is none."""
+    """Reads the first rows of a frame; None if it waits for load generators, or is no frame."""
     if not frame.block or frame.block[1].startswith("Waiting for load generators"):
         return None
     names, bar = HEAD.match(frame.block[0]), BAR.match(frame.block[1])
@@ -71,11 +71,11 @@ class Shown:
     """Arrivals started and dropped, requests, failed requests."""
     mostly: tuple[str, int] | None
     latency: dict[str, tuple[str, ...]]
-    """Response and Service: p50, p95, p99, max so far."""
+    """Rows `Response` and `Service`: p50, p95, p99 and max so far."""
     gates: dict[str, tuple[str, str, str, str]]
-    """Word, figure, operator and limit, by key."""
+    """State, figure, operator and limit of each gate, by key."""
     tasks: dict[str, tuple[int, int]]
-    """Requests and failed ones, by name."""
+    """Requests and failed requests of each task, by name."""
 
 
 def shown(frame: Frame) -> Shown | None:
@@ -101,7 +101,7 @@ def shown(frame: Frame) -> Shown | None:
 
 @dataclass(slots=True)
 class Prefix:
-    """The sum of the first deltas of a log."""
+    """The sum of the first n deltas of a log."""
 
     counts: tuple[int, int, int, int] = (0, 0, 0, 0)
     failures: Counter[str] = field(default_factory=Counter)
@@ -124,7 +124,7 @@ class Prefix:
 
 
 def prefixes(entries: list[Entry]) -> list[Prefix]:
-    """The sums of no delta, the first one, the first two … of those that the seal covers."""
+    """The sums of the first 0, 1, 2 … deltas of those that the seal covers."""
     sums = [Prefix()]
     for entry in covered(entries):
         sums.append(_with(sums[-1], entry))
@@ -153,7 +153,7 @@ def arrivals(entries: list[Entry], us: int, ticks: int) -> tuple[int, int]:
 
 
 def covered(entries: list[Entry]) -> list[Entry]:
-    """The deltas of a run up to its seal."""
+    """The deltas of a run that its seal covers."""
     seals = [one.event["data_seq"] for one in entries if one.event.get("type") == "RunSealed"]
     last = seals[0] if seals else None
     return [one for one in entries if one.kind == "delta" and (last is None or one.seq <= last)]
@@ -168,14 +168,14 @@ def of(entries: list[Entry], run: str) -> list[Entry]:
 
 
 def written(ms: float) -> str:
-    """Milliseconds as the live view writes them."""
+    """A latency in milliseconds, formatted as in the live view."""
     places = 2 if ms < 10 else 1 if ms < 1_000 else 0
     return f"{ms:,.{places}f}"
 
 
 def matched(frames: list[Frame], sums: list[Prefix]) -> list[tuple[Frame, Shown, int]]:
-    """For each frame with figures the number of deltas of which it is the sum; frames never go
-    back, and show nothing that is not in the log."""
+    """For each frame with figures, the number of deltas of which it is the sum. Asserts that frames
+    never go back, and show only figures of the log."""
     found, number = [], 0
     for frame in frames:
         figures = shown(frame)

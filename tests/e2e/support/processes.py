@@ -1,4 +1,4 @@
-"""Processes as /proc shows them: who is whose child, what it was started with, when it is gone.
+"""Processes as /proc shows them: children, command lines, and when a process has ended.
 
 Must never signal a process that the caller did not name by its id.
 """
@@ -27,14 +27,15 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process as it was when it was looked at."""
+    """A process at the time when /proc was read."""
 
     pid: int
     command: str
 
     @property
     def part(self) -> Part | None:
-        """Which part of a stack this is. A supervisor's command names all other parts too."""
+        """The part of a stack that the process is. A supervisor's command line names all other
+        parts, too."""
         parts = (Part.SUPERVISOR, Part.COORDINATOR, Part.AGENT, Part.SERVER)
         return next((part for part in parts if part in self.command), None)
 
@@ -55,14 +56,14 @@ def descendants(pid: int) -> list[Process]:
 
 
 def command_line(pid: int) -> str:
-    """What a process was started with; empty when it is gone."""
+    """The command line of a process; empty if the process has ended."""
     with suppress(OSError):
         return (PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode()
     return ""
 
 
 def still_alive(processes: list[Process], within_s: float) -> list[Process]:
-    """Those that have not ended after so long; returns as soon as all have."""
+    """The processes that have not ended within a time; returns as soon as all have ended."""
     deadline = monotonic() + within_s
     return [one for one in processes if not _ends(one.pid, deadline)]
 

@@ -1,4 +1,4 @@
-"""Python programs that run scenarios: they start, are interrupted, and leave nothing behind."""
+"""Python programs that run scenarios, as processes that tests start and interrupt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Shop:
 
 
 class Program(Running):
-    """A program that runs; killed at the end of its `with` block if it still does."""
+    """A running program. It is killed at the end of its `with` block."""
 
     def __init__(self, folder: Path, text: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -34,5 +34,5 @@ class Program(Running):
         super().__init__([sys.executable, str(file)], folder, folder / "none.json")
 
     def parts_below(self) -> list[Process]:
-        """All processes that it started, and what these started."""
+        """All processes below the program."""
         return descendants(self.pid)

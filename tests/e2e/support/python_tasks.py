@@ -1,4 +1,4 @@
-"""Scenario files with tasks in Python: their head, and counts of requests and calls."""
+"""Scenario files with tasks in Python: their imports, and counts of requests and calls."""
 
 from __future__ import annotations
 

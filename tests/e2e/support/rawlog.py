@@ -1,7 +1,7 @@
-"""The log of a directory as a foreign reader sees it: a nats-server of its own on a copy of the
-store, read with nats-py, histograms decoded here.
+"""The log of a directory, read without the product: a separate nats-server serves a copy of the
+store, nats-py reads it, and this module decodes the histograms.
 
-Nothing of the product is used: where this and the product agree, the format is what it says.
+It uses no code of the product: where both agree, the format is as documented.
 """
 
 from __future__ import annotations
@@ -46,35 +46,35 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """What it is about: req, ctl, evt or delta."""
+        """Kind of the message, from its subject: req, ctl, evt or delta."""
         return self.subject.split(".")[4]
 
     @property
     def writer(self) -> tuple[str, str]:
-        """Whose it is: the agent of the subject and the boot of the payload."""
+        """The writer of the message: the agent in the subject and the boot in the payload."""
         return self.subject.split(".")[5], self.event["boot_id"]
 
 
 def read(log: Path, folder: Path) -> list[Entry]:
-    """Everything that is in the two streams of a log, in the order of each."""
+    """All messages in the two streams of a log, in the order of each stream."""
     with served(log, folder) as url:
         return read_from(url)
 
 
 def read_from(url: str) -> list[Entry]:
-    """The same, of a server that runs."""
+    """The same, from a server that runs."""
     return asyncio.run(_read(url))
 
 
 def objects(log: Path, folder: Path) -> dict[str, bytes]:
-    """Every object of a log's object store, whole, by its name."""
+    """The content of every object in a log's object store, by name."""
     with served(log, folder) as url:
         return asyncio.run(_objects(url))
 
 
 @contextmanager
 def served(log: Path, folder: Path) -> Iterator[str]:
-    """A server on a copy of a log, by its address."""
+    """Starts a server on a copy of a log; yields its address."""
     folder.mkdir(exist_ok=True)
     store = folder / "store"
     shutil.copytree(log / "store", store)
@@ -124,14 +124,14 @@ async def _objects(url: str) -> dict[str, bytes]:
 
 
 def has_strides(event: dict[str, Any]) -> bool:
-    """Whether a decision stores shards other than one by one."""
+    """Whether a decision stores strides of shards."""
     pieces = [piece for holding in event.get("holdings", ()) for piece in holding["shards"]]
     return not all(isinstance(piece, int) for piece in pieces)
 
 
 def _version(event: dict[str, Any]) -> int:
-    """Give the second version for maps of shards in strides, the third for a run whose plan is in
-    its request, else the first."""
+    """The expected version: 2 for assignments with strides of shards, 3 for a run whose plan is in
+    its request, otherwise 1."""
     if event.get("type") == "RunCreated":
         return 1 if "plan" in event else 3
     return 2 if has_strides(event) else 1
@@ -140,7 +140,7 @@ def _version(event: dict[str, Any]) -> int:
 async def _of(jetstream: JetStreamContext, stream: str) -> list[Entry]:
     state = (await jetstream.stream_info(stream)).state
     entries: list[Entry] = []
-    for seq in range(max(state.first_seq, 1), state.last_seq + 1):  # an empty one has 0 and 0
+    for seq in range(max(state.first_seq, 1), state.last_seq + 1):  # an empty stream has 0 and 0
         message = await jetstream.get_msg(stream, seq)
         assert message.data is not None
         assert message.subject is not None
@@ -152,7 +152,7 @@ async def _of(jetstream: JetStreamContext, stream: str) -> list[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """An HdrHistogram: how many values are counted at which index."""
+    """An HdrHistogram: the number of values at each index."""
 
     counts: Counter[int]
     half_bits: int
@@ -163,7 +163,7 @@ class Histogram:
         return self.counts.total()
 
     def percentile(self, percent: float) -> int:
-        """The greatest value in the bucket of the one at this rank."""
+        """The greatest value of the bucket that contains the value at this rank."""
         rank = max(1, -(-percent * self.total // 100))
         for index in sorted(self.counts):
             rank -= self.counts[index]

@@ -1,5 +1,5 @@
-"""Short runs: one of two seconds on a fleet, with the check that it is complete, and those that
-start again because one stall of a busy machine made them INVALID, or arrivals late."""
+"""Short runs: one of two seconds on a fleet, with the check that it is complete, and runs that are
+repeated when a stall of a busy machine made them INVALID or arrivals late."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = ("--rps", str(RPS), "--duration", f"{SECS}s")
 PLANNED = RPS * SECS
 HELD = re.compile(r"generation 1: (.+)")
 RUNS_MAX = 5
-"""Maximum number of runs that start again since the machine was busy."""
+"""Maximum number of runs that are started because the machine was busy."""
 
 SCRIPTED = """
 import math
@@ -52,7 +52,7 @@ def routes(oracle: Oracle) -> Counter[str]:
 
 
 def holders(finished: Finished) -> set[str]:
-    """Agents that held shards, by the timeline that the command printed."""
+    """Agents that held shards, according to the timeline that the command printed."""
     (held,) = HELD.findall(finished.stderr)
     return {one.split()[0] for one in held.split(", ")}
 
@@ -66,8 +66,8 @@ def assert_whole(finished: Finished, received: int) -> dict[str, Any]:
 
 
 def rerun_until_trusted(run: Callable[[], Finished]) -> Finished:
-    """Runs again while the machine alone made the certificate INVALID: for a run that many tests
-    read. The last run is returned as it is, and one that fails for another reason at once."""
+    """Repeats a run that many tests read, while only the busy machine made its certificate INVALID.
+    Returns the last run as it is, and at once a run that fails for another reason."""
     for _ in range(RUNS_MAX - 1):
         finished = run()
         if finished.judged == finished.code:
@@ -79,8 +79,8 @@ def rerun_until_trusted(run: Callable[[], Finished]) -> Finished:
 def rerun_until_punctual(
     folder: Path, run: Callable[[Loadpilot, Oracle], Finished]
 ) -> Iterator[tuple[Loadpilot, Finished, Oracle]]:
-    """A run with an oracle of its own, for a test that needs each arrival: runs again while some
-    were dropped as late. The last run is returned as it is."""
+    """Repeats a run with an oracle of its own while arrivals were dropped as late, for a test that
+    needs each arrival. Yields the last run as it is."""
     for number in range(RUNS_MAX):
         place = folder / str(number)
         place.mkdir(parents=True)

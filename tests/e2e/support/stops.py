@@ -19,7 +19,7 @@ STOP_US = 2_000_000
 
 
 def interrupt(running: Running, number: signal.Signals) -> tuple[int, list[Process]]:
-    """Signals the command; says when, and which processes were below it."""
+    """Sends a signal to the command; returns the time, and the processes below the command."""
     below = descendants(running.pid)
     at_us = time.time_ns() // 1000
     running.signal(number)
@@ -27,7 +27,7 @@ def interrupt(running: Running, number: signal.Signals) -> tuple[int, list[Proce
 
 
 def assert_report_of_a_stop(finished: Finished, oracle: Oracle) -> None:
-    """Every arrival is accounted for, every request is one of the target's."""
+    """Asserts that every arrival is accounted for, and that the target received every request."""
     report = finished.report
     arrivals = report["arrivals"]
     assert report["run"]["ending"] == "stopped"

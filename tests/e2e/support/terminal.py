@@ -1,7 +1,7 @@
-"""A command at a terminal of its own: a pseudo-terminal that is its input, output and control.
+"""A command at a pseudo-terminal, which is its input, its output and its controlling terminal.
 
-Keys are bytes, as a person types them: Ctrl-C is the terminal's own signal. Must never read
-anything but what the terminal shows.
+Keys are bytes, as a person types them: the terminal turns Ctrl-C into a signal. Must never read
+anything except for what the terminal shows.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ if TYPE_CHECKING:
 SETSID = shutil.which("setsid") or "setsid"
 CTRL_C = b"\x03"
 FRAME_END = re.compile(r"\x1b\[\?7h\x1b\[J")
-"""How a frame of the live view ends: lines wrap again, and nothing is left below."""
+"""The end of a frame of the live view: it enables line wrapping and clears the screen below."""
 END_S = 60.0
 COLOURED = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "NO_COLOR": ""}
-"""A terminal with colours, also where a CI job turns them off; an empty NO_COLOR is none."""
+"""Variables of a terminal with colours, also where a CI job turns them off; an empty NO_COLOR has
+no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What was on the screen after a frame of the live view."""
+    """The screen after a frame of the live view."""
 
     at: float
-    """By the monotonic clock, in seconds."""
+    """Time of the frame by the monotonic clock, in seconds."""
     wall_us: int
     size: tuple[int, int]
     rows: list[str]
     block: list[str]
-    """The rows of the frame alone."""
+    """The rows of the frame only."""
 
 
 class Terminal:
-    """A terminal with one command; the command is killed at the end of the block if it lives."""
+    """A terminal with one command. The command is killed at the end of the block."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class Terminal:
         self._master, slave = pty.openpty()
         self._set_size(*size)
         self._process = subprocess.Popen(
-            # The new session has the terminal as its own, so that its keys reach the command.
+            # The terminal controls the new session, so that its keys reach the command.
             [SETSID, "--ctty", *argv],
             cwd=folder,
             env=os.environ | COLOURED | dict(env or {}),
@@ -95,21 +96,21 @@ class Terminal:
         return self._process.pid
 
     def press(self, keys: bytes) -> None:
-        """Types."""
+        """Types keys."""
         os.write(self._master, keys)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Changes the size of the terminal, as a person drags its corner."""
+        """Changes the size of the terminal, as a person does who drags its corner."""
         with self.changed:
             self.screen.resize(columns, rows)
             self._set_size(columns, rows)
 
     def until(self, text: str, timeout_s: float = END_S) -> None:
-        """Waits until the terminal has shown a text; also above the visible part."""
+        """Waits until the terminal has shown a text. The text may have scrolled off the screen."""
         self.wait(lambda: text in self.raw, timeout_s, text)
 
     def until_frame(self, pattern: str, timeout_s: float = END_S) -> None:
-        """Waits for a frame in which a pattern is found."""
+        """Waits for a frame that matches a pattern."""
         self.wait(lambda: self._has_frame(pattern), timeout_s, pattern)
 
     def _has_frame(self, pattern: str) -> bool:
@@ -118,7 +119,7 @@ class Terminal:
         )
 
     def wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Waits until something holds of what was shown."""
+        """Waits until a condition holds for the output."""
         deadline = monotonic() + timeout_s
         with self.changed:
             while not condition():
@@ -129,11 +130,11 @@ class Terminal:
 
     @property
     def all(self) -> str:
-        """Everything that is or was on the screen."""
+        """All text that is or was on the screen."""
         return "\n".join(self.screen.text)
 
     def end(self, timeout_s: float = END_S) -> int:
-        """Waits for the end of the command; its exit code."""
+        """Waits for the end of the command; returns its exit code."""
         code = self._process.wait(timeout_s)
         self._reader.join(10.0)
         return code
@@ -154,7 +155,7 @@ class Terminal:
                 self.changed.notify_all()
 
     def _take(self, data: bytes) -> bytes:
-        """Shows what has come whole; returns the rest."""
+        """Shows the complete part of the output; returns the rest."""
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
@@ -188,7 +189,7 @@ class Terminal:
 
 
 class CellTerminal(Terminal):
-    """A terminal whose program draws the whole screen, and may print lines afterwards."""
+    """A terminal for a program that draws the whole screen, and may print lines afterwards."""
 
     def __init__(
         self, argv: Sequence[str], folder: Path, *, size: tuple[int, int] = (100, 30), **how: str
@@ -201,7 +202,7 @@ class CellTerminal(Terminal):
         self.wait(lambda: any(text in row for row in self.cells.text), END_S, text)
 
     def until_gone(self, text: str) -> None:
-        """Waits until a text is on the screen no more."""
+        """Waits until a text is no longer on the screen."""
         self.wait(lambda: not any(text in row for row in self.cells.text), END_S, f"no {text}")
 
     @property

@@ -1,4 +1,4 @@
-"""A server that answers token by token, and writes down when it sent each."""
+"""A server that streams its responses token by token, and records when it sent each token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIRST_S, GAP_S = 0.05, 0.02
 
 
 class Sent:
-    """What the server did, by its own clock, in µs."""
+    """Times at which the server sent tokens, by its own clock, in µs."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -31,7 +31,7 @@ class Sent:
 
 
 class Quiet(BaseHTTPRequestHandler):
-    """Says nothing of what it answers: the test counts."""
+    """A handler without a log of its responses: the test counts."""
 
     def log_message(self, *_: object) -> None:
         """Nothing."""
@@ -39,7 +39,7 @@ class Quiet(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(handler: type[Quiet]) -> Iterator[str]:
-    """A server on loopback, by its URL; its end waits for all that it still answers."""
+    """Starts a server on loopback; yields its URL. Its end waits for all open responses."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = False
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -52,7 +52,7 @@ def serving(handler: type[Quiet]) -> Iterator[str]:
 
 @contextmanager
 def model(sent: Sent) -> Iterator[str]:
-    """A server that answers token by token."""
+    """Starts a server that streams its responses; yields its URL."""
 
     class Handler(Quiet):
         protocol_version = "HTTP/1.1"

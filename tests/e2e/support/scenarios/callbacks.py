@@ -1,6 +1,6 @@
 # ruff: noqa: ANN001, ANN201  (scenario files as their authors wrote them)
-"""The callback style: `on_start` logs in, `check_TASK` looks at what a task was answered; with
-`async def` tasks that await nothing, and `@task()` with empty parentheses."""
+"""The callback style: `on_start` logs in, `check_TASK` examines the response of a task; with `async
+def` tasks that await nothing, and `@task()` with empty parentheses."""
 
 from loadpilot import LoadClient, VUser, scenario, task
 

@@ -1,4 +1,4 @@
-"""A scenario whose tasks look at answers, and of which nothing needs Python under load."""
+"""A scenario whose tasks examine responses, and that needs no Python under load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of a scenario's own, added to in every place where Python runs."""
+"""Own metrics of a scenario, recorded in every place where Python runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One user that makes every request of the table, each way that a task can be written."""
+"""One user that makes every request of the table, in both ways to write a task."""
 
 from __future__ import annotations
 

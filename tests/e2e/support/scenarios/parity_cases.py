@@ -1,4 +1,4 @@
-"""Requests that httpx and a task in Python must make alike: method, path, keywords."""
+"""Requests that must be equal when httpx and a task in Python make them: method, path, keywords."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def described(response: Any) -> list[str]:
-    """Describe what a caller sees of a response, as text that both can send back."""
+    """Describe the visible parts of a response, as text that both can send back."""
     return [
         str(response.status_code),
         repr(response.text),

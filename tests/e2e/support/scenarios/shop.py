@@ -1,4 +1,4 @@
-"""Everything that a scenario in Python is made of: hooks, checks, state, both kinds of tasks."""
+"""A scenario in Python with hooks, checks, state and both kinds of tasks."""
 
 from __future__ import annotations
 

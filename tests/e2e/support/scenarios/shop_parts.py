@@ -1,4 +1,4 @@
-"""What the shop imports from beside itself: it has to travel with it."""
+"""A module that `shop.py` imports: the bundle must contain it."""
 
 
 def item_path(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Requests that differ in method, path, query and body, so that an exchanged one is noticed."""
+"""Requests that differ in method, path, query and body, so that a test detects exchanged ones."""
 
 from loadpilot import LoadClient, VUser, scenario, task
 

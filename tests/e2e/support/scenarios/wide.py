@@ -1,4 +1,5 @@
-"""A scenario that uses what compiles beyond requests and answers; no Python runs under load."""
+"""A scenario with the parts of Python that compile beside requests and responses; no Python runs
+under load."""
 
 from __future__ import annotations
 
