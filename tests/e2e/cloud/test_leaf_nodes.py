@@ -27,13 +27,14 @@ class Shop(VUser):
     def browse(self, client: LoadClient) -> None:
         client.post("/a", content="x" * 70_000, headers={"X-Key": env("SHOP_KEY", secret=True)})
 """
-"""Needs the bucket, for a secret, and the object store, for a large body."""
+"""A scenario that needs the key-value bucket, for a secret, and the object store, for a large
+body."""
 
 
 def hub(
     tmp_path: Path, environ: pytest.MonkeyPatch, store: str = "max_file: 64G"
 ) -> tuple[HostedFleet, int]:
-    """The server with the log, and the port at which it takes leaf nodes."""
+    """The server with the log, and the port at which it accepts leaf nodes."""
     port = free_port()
     leaves = f'leafnodes {{ listen: "127.0.0.1:{port}" }}\n'
     return HostedFleet(tmp_path, environ, leaves + account(user("made-up")), store=store), port
@@ -44,7 +45,7 @@ CONNECTED = "Leafnode connection created"
 
 
 def leaf(port: int, hub_port: int, jetstream: str = "") -> str:
-    """Configuration of a leaf node; all its users are the one user of the hub."""
+    """Configuration of a leaf node, whose users are all one user of the hub."""
     remote = f'{{ url: "nats-leaf://fleet:made-up@127.0.0.1:{hub_port}" }}'
     return (
         f'listen: "127.0.0.1:{port}"\nserver_name: leaf-{port}\n{jetstream}\n'
@@ -56,7 +57,7 @@ def leaf(port: int, hub_port: int, jetstream: str = "") -> str:
 def test_a_leaf_node_drops_and_comes_back_mid_run(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if agents behind a leaf node lose an arrival, or repeat one, when it is gone.
+    """Broken if agents behind a leaf node lose or repeat an arrival while it is down.
 
     Coordinator and command are connected to the hub, the agents to the leaf node."""
     fleet, hub_port = hub(tmp_path, monkeypatch)
@@ -85,7 +86,8 @@ def test_a_log_in_the_domain_of_another_server(
 ) -> None:
     """Broken if a part of the log is created or read in the JetStream of the leaf node.
 
-    Everybody is connected to a leaf node with JetStream of its own; the log is in the hub's."""
+    All programs are connected to a leaf node with JetStream of its own. The log is in that of the
+    hub."""
     fleet, hub_port = hub(tmp_path, monkeypatch, "max_file: 64G, domain: hub")
     store = f'jetstream {{ store_dir: "{tmp_path / "edge"}", domain: edge }}'
     port = free_port()

@@ -1,4 +1,4 @@
-"""Limits of an account, each on a real server: a run works, or the limit is named with numbers."""
+"""Limits of an account on a real server: a run works, or a message names the limit with numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hosted(
 
 
 def refused(fleet: HostedFleet, *words: str) -> str:
-    """Start a program that the account does not allow, and return what it says."""
+    """Start a program that the account does not allow; return its message."""
     argv = [str(COMMAND), *words, "--nats-url", fleet.url]
     with Running(argv, fleet.folder, fleet.folder / "no") as started:
         ended = started.end(20)
@@ -45,8 +45,8 @@ def refused(fleet: HostedFleet, *words: str) -> str:
 def test_a_small_plan_works(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a plan as services sell it does not run: few connections, streams, consumers and
-    bytes, a limit on each stream, and messages of 1 MiB."""
+    """Broken if a small service plan is not enough: few connections, streams, consumers and bytes,
+    a limit on each stream, and messages of 1 MiB."""
     fleet = hosted(
         tmp_path,
         monkeypatch,
@@ -84,7 +84,7 @@ def test_a_log_that_does_not_fit_is_refused_before_a_part_exists(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a refusal has only the words of the server, or half a log is left behind."""
+    """Broken if a refusal has only the message of the server, or if half a log is left behind."""
     fleet = hosted(tmp_path, monkeypatch, "", f"{{ max_memory: 0, {jetstream} }}")
     with fleet:
         assert named in refused(fleet, "coordinator")
@@ -97,7 +97,8 @@ def test_a_log_that_does_not_fit_is_refused_before_a_part_exists(
 def test_a_server_without_room_for_the_log_says_what_to_raise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a coordinator on a server whose storage is reserved repeats only its answer."""
+    """Broken if a coordinator on a server whose storage is reserved only repeats the server's
+    message."""
     access = account(user("made-up"))
     fleet = HostedFleet(tmp_path, monkeypatch, access, store="max_file: 1GiB")
     fleet.set(NATS_TOKEN="fleet:made-up")
@@ -109,7 +110,7 @@ def test_a_server_without_room_for_the_log_says_what_to_raise(
 def test_connections_are_counted_before_a_run_and_explained_when_refused(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a program that the account has no connection for says less than what helps."""
+    """Broken if a program for which the account has no connection does not say what to change."""
     fleet = hosted(tmp_path, monkeypatch, "max_connections: 2")
     with fleet:
         fleet.coordinator()
@@ -131,7 +132,7 @@ def test_connections_are_counted_before_a_run_and_explained_when_refused(
 def test_a_gateway_refuses_more_agents_than_the_account_connects(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a page starts a run whose agents the account does not let in."""
+    """Broken if a page starts a run with more agents than the account allows connections."""
     fleet = hosted(tmp_path, monkeypatch)
     compiled = loadpilot.run(SCENE, oracle.url, *LOAD[:4], "--dry-run")
     plan = json.loads(compiled.stdout)
@@ -162,7 +163,8 @@ def test_a_gateway_refuses_more_agents_than_the_account_connects(
 def test_a_server_with_small_messages_is_told_at_the_start(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a server below the default of NATS is found out by a plan that does not fit."""
+    """Broken if a message limit below the default of NATS is noticed only when a plan does not
+    fit."""
     fleet = HostedFleet(tmp_path, monkeypatch, "max_payload: 64KB\n" + account(user("made-up")))
     fleet.set(NATS_TOKEN="fleet:made-up")
     small = "NATS accepts messages of 64.0 KiB only"

@@ -1,4 +1,4 @@
-"""A server that asks for the certificate of whoever connects."""
+"""A server that requires a client certificate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_program_presents_its_certificate(
 ) -> None:
     """Broken if a program cannot present a certificate, or an absent one is not explained.
 
-    Coordinator and agent have it from the environment, the command from its flags and from
+    Coordinator and agent read it from the environment, the command from its flags and from
     loadpilot.toml, the gateway from its own variables."""
     own = identity(tmp_path / "tls", "IP:127.0.0.1")
     fleet = HostedFleet(tmp_path, monkeypatch, account(user("made-up")), identity=own)

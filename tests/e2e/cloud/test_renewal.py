@@ -29,7 +29,7 @@ LOST = "NATS connection lost"
 
 
 def replace(file: Path, text: str) -> None:
-    """Write a secret file as rotating programs do: readers see the old or the new one."""
+    """Replace a secret file atomically, as rotating programs do."""
     new = file.with_suffix(".new")
     new.touch(mode=0o600)
     new.write_text(text, encoding="utf-8")
@@ -38,7 +38,7 @@ def replace(file: Path, text: str) -> None:
 
 @contextmanager
 def gateway(fleet: HostedFleet, tmp_path: Path, kind: str, file: Path) -> Iterator[Caller]:
-    """A gateway that logs in with the same file."""
+    """Starts a gateway that logs in with the same file."""
     settings = {"NATS_URL": fleet.url, f"NATS_{kind}": file, "PORT": 0}
     for name, value in settings.items():
         fleet.environ.setenv(f"LOADPILOT_GATEWAY_{name}", str(value))
@@ -84,7 +84,7 @@ def test_a_user_is_rotated_mid_run(
 def test_a_key_is_rotated_and_the_file_comes_late(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a refused login is not tried again with the file as it is then."""
+    """Broken if a refused login is not repeated with the new content of the file."""
     (first, known), (second, other) = (_native.new_nats_key() for _ in range(2))
     fleet = HostedFleet(tmp_path, monkeypatch, account(f"{{ nkey: {known} }}"))
     creds = tmp_path / "user.nk"
@@ -131,7 +131,7 @@ def test_a_jwt_expires_mid_run(
             replace(creds, operator.creds())
             for one in (coordinator, *agents):
                 one.until("User Authentication Expired")
-            assert oracle.counts().received < planned, "it expired behind the run"
+            assert oracle.counts().received < planned, "the JWT expired only after the run"
             finished = running.end()
     assert finished.judged == 0, finished.stderr
     assert oracle.counts().received == planned

@@ -1,4 +1,4 @@
-"""A connection with TLS, and an attacker on its path who wants the login."""
+"""A connection with TLS, and an attacker on its path that tries to get the login."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 COORDINATOR = built_binary().with_name("loadpilot-coordinator")
 ATTEMPTS = 6
-"""Reconnects that are waited for; the client library would try each known server in turn."""
+"""Number of reconnects to wait for; the client library would try each known server in turn."""
 PATIENCE_S = 60.0
 
 
 class Attacker:
-    """Relays connections to a server and adds its own address to the first message of the server,
-    which is not encrypted; then it refuses all of them, and waits at that address."""
+    """Relays connections to a server, and adds its own address to the first message of the server,
+    which is not encrypted. Later it refuses all connections, and listens at that address."""
 
     def __init__(self, port: int) -> None:
         self._server = port
@@ -48,14 +48,15 @@ class Attacker:
         self._own.close()
 
     def cut(self) -> None:
-        """End all connections, and refuse those that come."""
+        """Close all connections, and refuse new ones."""
         self._refuses.set()
         for one in self._relayed:
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
 
     def wait_for_attempts(self, count: int) -> bool:
-        """Wait until so many connections were refused, or one came to the attacker's address."""
+        """Wait until this number of connections was refused, or one came to the attacker's
+        address."""
         with self._attempted:
             return self._attempted.wait_for(
                 lambda: self.attempts >= count or self.logins, PATIENCE_S
@@ -93,7 +94,7 @@ class Attacker:
 
 
 def relay(origin: socket.socket, end: socket.socket) -> None:
-    """Pass on what arrives, until one of both ends."""
+    """Forward data until one of both connections ends."""
     with suppress(OSError):
         while data := origin.recv(1 << 16):
             end.sendall(data)
@@ -103,8 +104,8 @@ def relay(origin: socket.socket, end: socket.socket) -> None:
 def test_no_server_that_is_named_without_tls_gets_the_login(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a program takes addresses from a message that anyone on the path can write, and
-    sends its token there, not encrypted. 5 s."""
+    """Broken if a program connects to addresses from a message that anyone on the path can write,
+    and sends its token there without encryption. 5 s."""
     own = identity(tmp_path / "tls", "IP:127.0.0.1")
     token = tmp_path / "token"
     token.write_text("fleet:made-up\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A gate that fails stops the run early, and a run that it stopped never passes."""
+"""A gate that fails stops the run early, and a stopped run never passes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ DELAY_SECS = 4
 
 @pytest.mark.slow
 def test_a_breach_stops_the_run_and_fails_it(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """The log, and so every later reader, knows the gate, its limit and its figure."""
+    """Broken if the run goes on after the breach, passes, or if the log lacks the gate, its limit
+    or its figure."""
     oracle.command(f"delay {SLOW_MS}")
     abort = f"p50_ms,after={DELAY_SECS}s"
     finished = loadpilot.run(WEIGHTED, oracle.url, *LONG, *GATE, "--abort-on-breach", abort)
@@ -40,7 +41,8 @@ def test_a_breach_stops_the_run_and_fails_it(loadpilot: Loadpilot, oracle: Oracl
 def test_a_gate_that_holds_or_is_not_named_stops_nothing(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """The breach of another gate is judged at the end, as without the flag."""
+    """Broken if another gate than the named one stops the run: it is judged at the end, as without
+    the flag."""
     oracle.command(f"delay {SLOW_MS}")
     short = ("--rps", "50", "--duration", "4s")
     finished = loadpilot.run(WEIGHTED, oracle.url, *short, *GATE, "--abort-on-breach", "error_rate")
@@ -69,7 +71,7 @@ def test_a_gate_that_holds_or_is_not_named_stops_nothing(
 def test_a_wrong_value_starts_nothing(
     loadpilot: Loadpilot, oracle: Oracle, flags: tuple[str, ...], says: str
 ) -> None:
-    """A key without a gate would never stop anything."""
+    """Broken if a run starts with a key that has no gate, and so would never stop it."""
     finished = loadpilot.run(WEIGHTED, oracle.url, *LONG, *GATE, *flags)
     assert finished.code == 2
     assert says in finished.stderr

@@ -50,7 +50,7 @@ def test_the_rate_doubles_while_the_gate_holds(loadpilot: Loadpilot, oracle: Ora
 def test_the_rate_settles_at_the_capacity_of_the_target(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if it is not within 5 % of what the target can serve by arithmetic after 60 s."""
+    """Broken if the rate is not within 5 % of the target's computed capacity after 60 s."""
     workers, service_ms = 4, 25
     capacity = workers / service_ms * 1_000
     oracle.queue(workers, service_ms)
@@ -68,7 +68,7 @@ def test_the_rate_settles_at_the_capacity_of_the_target(
 @pytest.mark.long  # 200 s: it settles, and settles again
 @pytest.mark.timed
 def test_the_rate_follows_a_target_that_gets_slower(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the run goes on above what the target can serve since then, or stops below it."""
+    """Broken if the run stays above the new capacity of the target, or settles below it."""
     oracle.queue(4, 20)
     flags = ("--rps", "50", "--duration", "200s", "--hold", "p99_ms=220")
     with loadpilot.start(WEIGHTED, oracle.url, *flags) as running:
@@ -93,9 +93,9 @@ def test_the_rate_follows_a_target_that_gets_slower(loadpilot: Loadpilot, oracle
 def test_a_run_that_no_rate_brings_to_hold_its_gate_fails(
     loadpilot: Loadpilot, oracle: Oracle, command: str, gate: str, failed: str, least: float
 ) -> None:
-    """Broken if it passed by accident, or were offered more. 10 s each.
+    """Broken if the run passes by accident, or if its rate is raised. 10 s each.
 
-    Errors fail a rate without a gate for them: a target that rejects requests does so fast.
+    Errors fail a rate also without a gate for them: a target that rejects requests does so fast.
     """
     oracle.command(command)
     short = ("--rps", "40", "--duration", "8s")
@@ -131,7 +131,8 @@ def test_a_run_that_no_rate_brings_to_hold_its_gate_fails(
 def test_a_wrong_value_starts_nothing(
     loadpilot: Loadpilot, oracle: Oracle, flags: tuple[str, ...], says: str
 ) -> None:
-    """A gate that cannot be held is named before anything starts."""
+    """Broken if a run starts with a gate that cannot be held, or if the message does not name
+    it."""
     finished = loadpilot.run(WEIGHTED, oracle.url, "--rps", "20", "--duration", "5s", *flags)
     assert finished.code == 2, finished.stderr
     assert says in finished.stderr

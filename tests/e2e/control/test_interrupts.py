@@ -1,4 +1,4 @@
-"""Stop stops: Ctrl-C and SIGTERM reach the command alone, and the load ends within two seconds."""
+"""Ctrl-C and SIGTERM to the command alone end the load within two seconds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ ATTEMPTS = 5
 def test_one_interruption_stops_the_load_and_still_reports(
     loadpilot: Loadpilot, oracle: Oracle, number: signal.Signals
 ) -> None:
-    """What is in flight finishes, what is due later never starts, and all of it is counted."""
+    """Broken if requests in flight are cut, if later arrivals start, or if any of them is not
+    counted."""
     with loadpilot.start(WEIGHTED, oracle.url, *LONG) as running:
         assert oracle.wait_count(RPS, 30)
         at_us, below = interrupt(running, number)
@@ -42,7 +43,8 @@ def test_one_interruption_stops_the_load_and_still_reports(
 def test_a_second_interruption_does_not_wait_for_answers(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """With answers that never come, only an abort ends before the time-out of thirty seconds."""
+    """Broken if the command waits for responses that never come: their timeout is thirty
+    seconds."""
     oracle.silent()
     with loadpilot.start(WEIGHTED, oracle.url, *LONG) as running:
         assert oracle.wait_count(RPS, 30)
@@ -58,7 +60,7 @@ def test_a_second_interruption_does_not_wait_for_answers(
     assert finished.code == 130
     assert finished.stdout.startswith("verdict      FAIL\n")
     calls = finished.report["calls"]
-    # One may be cut off while it still connects: attempted, and never received.
+    # A request may be aborted while it still connects: attempted, and never received.
     assert calls["attempted"] - counts.received in {0, 1}
     assert calls["outcomes"]["cancelled"] == calls["attempted"]
     assert oracle.wait_count(counts.received, 10, CountKind.ENDED), "connections were left open"
@@ -68,7 +70,7 @@ def test_a_second_interruption_does_not_wait_for_answers(
 def test_an_interruption_before_the_start_starts_nothing(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Ctrl-C while the stack comes up must not be lost between two waits."""
+    """Broken if Ctrl-C is lost while the stack starts."""
     for _ in range(ATTEMPTS):
         before = oracle.counts().received
         with loadpilot.start(WEIGHTED, oracle.url, *LONG) as running:

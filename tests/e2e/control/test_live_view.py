@@ -1,4 +1,4 @@
-"""The live view at a terminal: through a pseudo-terminal, against the log and the target.
+"""The live view at a pseudo-terminal, compared with the log and the target.
 
 About 90 s one after the other; each run takes one to twelve seconds.
 """
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
-# On a machine that runs other tests too, the measurement may be called degraded or invalid.
+# On a machine that also runs other tests, the measurement may be degraded or invalid.
 COMPLETED = {0, 3, 4}
 LOOSE = ("--threshold", "p99_ms=60000", "--threshold", "error_rate=1")
 REQUESTS = re.compile(r"^requests +([\d,]+) in the whole run", re.MULTILINE)
 IN_FLIGHT = re.compile(r"In flight +(\d+) ")
 BEHIND_S = 1.0
-"""How far a frame may be behind what agents have reported."""
+"""Maximum delay of a frame behind the reports of agents."""
 CHAT = """
 from loadpilot import LoadClient, VUser, scenario, task
 
@@ -68,7 +68,7 @@ class Orders(VUser):
 def started(
     loadpilot: Loadpilot, scenario: Path | str, target: str, *flags: str, **how: Any
 ) -> Terminal:
-    """The command at a terminal, as a person starts it."""
+    """Starts the command at a terminal, as a person does."""
     if isinstance(scenario, str):
         path = loadpilot.folder / "scene.py"
         path.write_text(scenario, encoding="utf-8")
@@ -84,7 +84,7 @@ def run_of(terminal: Terminal) -> str:
 
 
 def assert_left_as_it_was(terminal: Terminal) -> None:
-    """The block is gone, and the terminal can be used."""
+    """Asserts that the block is gone, and that the terminal works."""
     screen = terminal.screen
     assert screen.wraps
     assert screen.cursor_is_visible
@@ -93,8 +93,8 @@ def assert_left_as_it_was(terminal: Terminal) -> None:
 
 
 def compared(loadpilot: Loadpilot, tmp_path: Path, *terminals: Terminal) -> list[Any]:
-    """Each frame of each terminal is the sum of some first deltas of the log, and the last one is
-    the sum of all; the frames of the first terminal, with those sums."""
+    """Asserts that each frame of each terminal is the sum of the first n deltas of the log, and the
+    last one that of all. Returns the frames of the first terminal, with those sums."""
     (log,) = loadpilot.log.iterdir()
     entries = live_figures.of_run(log, tmp_path / "copy", run_of(terminals[0]))
     sums = live_figures.prefixes(entries)
@@ -114,7 +114,7 @@ def compared(loadpilot: Loadpilot, tmp_path: Path, *terminals: Terminal) -> list
 
 
 def assert_whole(last: live_figures.Shown, whole: live_figures.Prefix, terminal: Terminal) -> None:
-    """The last frame is the whole log, as the summary below it is."""
+    """Asserts that the last frame has the figures of the whole log, as the summary below it."""
     assert last.counts == whole.counts
     for name, latency in last.latency.items():
         assert latency == whole.latency(name.lower()), name
@@ -124,8 +124,9 @@ def assert_whole(last: live_figures.Shown, whole: live_figures.Prefix, terminal:
 
 
 def assert_judged(gate: tuple[str, str, str, str], sums: list[live_figures.Prefix]) -> None:
-    """The error rate is that of some first deltas, which may be a second old or newer than the
-    frame's by the time between two snapshots; it was judged by its limit."""
+    """Asserts that the error rate is that of the first n deltas, which may be a second older than
+    those of the frame, or newer by the time between two snapshots, and that it was judged by its
+    limit."""
     word, actual, operator, limit = gate
     assert operator == "<="
     known = [prefix.error_rate for prefix in sums]
@@ -134,13 +135,13 @@ def assert_judged(gate: tuple[str, str, str, str], sums: list[live_figures.Prefi
 
 
 def assert_failed(terminal: Terminal, code: int) -> None:
-    """A gate failed; when the machine was busy, the code is 3 and the verdict the same."""
+    """Asserts that a gate failed. On a busy machine the code is 3 and the verdict the same."""
     assert code in {1, 3}, terminal.all
     assert "verdict      FAIL" in terminal.all
 
 
 def assert_mostly(frames: list[Any], words: str, name: str) -> None:
-    """Frames with failures say which is the most frequent one, with its count."""
+    """Asserts that frames with failures name the most frequent one, with its count."""
     mostly = [(figures.mostly, prefix) for _, figures, prefix in frames if figures.counts[3]]
     assert mostly
     for found, prefix in mostly:
@@ -149,7 +150,7 @@ def assert_mostly(frames: list[Any], words: str, name: str) -> None:
 
 
 def good(_: Oracle) -> None:
-    """Every request is answered at once."""
+    """The target answers every request at once."""
 
 
 def failing(oracle: Oracle) -> None:
@@ -164,8 +165,8 @@ def stalling(oracle: Oracle) -> None:
 def test_what_it_shows_is_in_the_log(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, behaviour: Callable[[Oracle], None]
 ) -> None:
-    """Broken if a frame shows anything but the sum of what agents have reported, misses the state
-    of the gates, or says nothing of why requests fail."""
+    """Broken if a frame shows other figures than the sum of the reports of agents, lacks the state
+    of the gates, or does not say why requests fail."""
     behaviour(oracle)
     flags = ("--rps", "60", "--duration", "4s", "--agents", "2", *LOOSE)
     with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
@@ -185,7 +186,9 @@ def test_what_it_shows_is_in_the_log(
         assert_mostly(frames, "HTTP 503", "503")
         assert last.gates["error_rate"][0] == "Failing"
         assert last.tasks["rarely"][0] == last.tasks["rarely"][1] == last.counts[3] > 0
-        assert {"31", "32", "1"} <= terminal.screen.styles, "failures are red, what passed green"
+        assert {"31", "32", "1"} <= terminal.screen.styles, (
+            "failures are not red, or passed gates not green"
+        )
     else:
         assert code in {0, 3}, "3: the machine was busy"
         assert last.gates["error_rate"][:2] == ("Passed", "0")
@@ -194,14 +197,14 @@ def test_what_it_shows_is_in_the_log(
     if behaviour is stalling:
         texts = ("\n".join(frame.block) for frame, *_ in frames)
         in_flight = [int(found[1]) for text in texts if (found := IN_FLIGHT.search(text))]
-        assert max(in_flight) >= 30, "a target that stalls is not seen to stall"
+        assert max(in_flight) >= 30, "the view does not show that the target stalls"
 
 
 @pytest.mark.timed
 def test_frames_come_four_times_a_second_and_are_up_to_date(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if the view is slow, or shows a second what was known a second before."""
+    """Broken if the view is slow, or if its figures are more than a second old."""
     flags = ("--rps", "100", "--duration", "4s", "--agents", "2", *LOOSE)
     with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
         terminal.end()
@@ -223,7 +226,7 @@ def test_frames_come_four_times_a_second_and_are_up_to_date(
 
 
 def test_a_target_that_is_down(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if a user has to wait for the report to learn that nobody listens."""
+    """Broken if only the report says that nothing listens at the target."""
     flags = ("--rps", "50", "--duration", "3s", *LOOSE)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound and not listening: refused, and the port is taken
@@ -234,12 +237,12 @@ def test_a_target_that_is_down(loadpilot: Loadpilot, tmp_path: Path) -> None:
     frames = compared(loadpilot, tmp_path, terminal)
     assert_mostly(frames, "connection refused", "refused")
     assert frames[-1][1].gates["error_rate"][:2] == ("Failing", "100")
-    assert frames[-1][1].latency == {}, "what reached nothing has no latency"
+    assert frames[-1][1].latency == {}, "a latency is shown although no request reached a server"
     assert "no call has reached the target: connection refused" in terminal.all
 
 
 def test_a_closed_loop(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
-    """Broken if users without a schedule look as if they fell short of one."""
+    """Broken if the view of a closed loop, which has no schedule, shows a shortfall."""
     oracle.delay(20)
     flags = ("--users", "4", "--duration", "3s", "--agents", "2")
     with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
@@ -252,7 +255,7 @@ def test_a_closed_loop(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> 
 
 
 def test_streamed_answers(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if a gate on tokens cannot be watched."""
+    """Broken if the view lacks a gate on tokens."""
     with model(Sent()) as url, started(loadpilot, CHAT, url) as terminal:
         assert terminal.end() in COMPLETED
     frames = compared(loadpilot, tmp_path, terminal)
@@ -262,7 +265,7 @@ def test_streamed_answers(loadpilot: Loadpilot, tmp_path: Path) -> None:
 
 
 def test_metrics_and_checks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
-    """Broken if a gate on a metric of the scenario, or on its checks, cannot be watched."""
+    """Broken if the view lacks a gate on an own metric or on checks."""
     oracle.status(404, path="/orders", fraction=0.5)
     with started(loadpilot, ORDERS, oracle.url) as terminal:
         assert_failed(terminal, terminal.end())
@@ -278,7 +281,7 @@ def test_metrics_and_checks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 
 @pytest.mark.slow
 def test_an_agent_that_is_killed(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
-    """Broken if the view loses what a killed agent had reported, or says nothing of the loss."""
+    """Broken if the view loses the reports of a killed agent, or does not mention the loss."""
     flags = ("--rps", "60", "--duration", "6s", "--agents", "2")
     with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
         assert oracle.wait_count(60, 30)
@@ -287,12 +290,12 @@ def test_an_agent_that_is_killed(loadpilot: Loadpilot, oracle: Oracle, tmp_path:
         terminal.end()
         assert_left_as_it_was(terminal)
     compared(loadpilot, tmp_path, terminal)
-    assert terminal.all.count("restarted") >= 1, "a line that was told is lost"
+    assert terminal.all.count("restarted") >= 1, "a line of the timeline is lost"
 
 
 @pytest.mark.slow
 def test_an_agent_that_is_frozen(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
-    """Broken if the view stops with an agent, or hides that one says nothing any more."""
+    """Broken if the view stops with an agent, or hides that an agent reports nothing any more."""
     flags = ("--rps", "60", "--duration", "12s", "--agents", "2", *LOOSE)
     with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
         assert oracle.wait_count(60, 30)
@@ -312,7 +315,7 @@ def agents_of(terminal: Terminal) -> list[int]:
 
 @pytest.mark.slow
 def test_a_run_that_is_steered(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
-    """Broken if a pause or another rate, which somebody else asked for, is not seen."""
+    """Broken if the view does not show a pause or a rate that another command requested."""
     flags = ("--rps", "50", "--duration", "60s", "--agents", "2")
     with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
         assert oracle.wait_count(50, 30)
@@ -325,13 +328,13 @@ def test_a_run_that_is_steered(loadpilot: Loadpilot, oracle: Oracle, tmp_path: P
         terminal.press(CTRL_C)
         assert terminal.end() == 130
     frames = compared(loadpilot, tmp_path, terminal)
-    assert frames[-1][1].counts[1] > 0, "what was due in the pause was dropped"
+    assert frames[-1][1].counts[1] > 0, "arrivals due in the pause were not dropped"
     assert "rate 50 -> 200" in terminal.all
 
 
 @pytest.mark.timed
 def test_ctrl_c_stops(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
-    """Broken if the terminal's own Ctrl-C does not stop the run, cuts what is in flight, or leaves
+    """Broken if Ctrl-C of the terminal does not stop the run, cuts requests in flight, or leaves
     the block on the screen."""
     oracle.delay(400)
     flags = ("--rps", "50", "--duration", "60s", "--agents", "2", *LOOSE)
@@ -349,8 +352,8 @@ def test_ctrl_c_stops(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> N
 
 @pytest.mark.timed
 def test_ctrl_c_twice_aborts(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the view keeps the second Ctrl-C from the command, or the terminal is left broken
-    by an end without a report of every request."""
+    """Broken if the second Ctrl-C does not reach the command, or if an abort leaves the terminal
+    broken."""
     oracle.silent()
     flags = ("--rps", "50", "--duration", "60s")
     with started(loadpilot, WEIGHTED, oracle.url, *flags) as terminal:
@@ -367,8 +370,8 @@ def test_ctrl_c_twice_aborts(loadpilot: Loadpilot, oracle: Oracle) -> None:
 def test_the_view_is_the_same_wherever_the_run_is(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the bar is not the time that has passed, or a run of a fleet, at its log or over
-    HTTP, has other lines than one on this machine. 13 s: three runs of 4 s at a time."""
+    """Broken if the bar does not show the elapsed time, or if a run of a fleet, over NATS or over
+    HTTP, has other lines than a local run. 13 s: three runs of 4 s at a time."""
     port = free_port()
     fleet.coordinator("--http", f"127.0.0.1:{port}")
     for name in ("a-1", "a-2"):
@@ -425,6 +428,6 @@ def test_a_command_that_is_killed_leaves_a_terminal_that_works(
 
 
 def quiet(oracle: Oracle) -> bool:
-    """Whether nothing arrives for a fifth of a second."""
+    """Whether no request arrives for a fifth of a second."""
     count = oracle.counts().received
     return not oracle.wait_count(count + 1, 0.2)

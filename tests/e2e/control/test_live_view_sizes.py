@@ -1,4 +1,4 @@
-"""The live view at terminals of other sizes, and of one that changes its size in a run."""
+"""The live view at terminals of other sizes, and at one that changes its size during a run."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 def test_a_terminal_changes_its_size_in_a_run(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a frame is wider than its terminal, pieces of old frames stay, or a terminal that
-    became too small gets anything but lines."""
+    """Broken if a frame is wider than its terminal, if parts of old frames stay, or if a terminal
+    that became too small gets frames instead of lines."""
     flags = ("--rps", "50", "--duration", "60s", *LOOSE)
     with started(loadpilot, WEIGHTED, oracle.url, *flags, size=(120, 45)) as terminal:
         terminal.until_frame("in total")
         for size in ((70, 45), (200, 45), (60, 40)):
             terminal.resize(*size)
             after = len(terminal.frames)
-            # Frames of the old size may still be on their way; none comes after one that fits,
+            # Frames of the old size may still arrive; none arrives after one that fits,
             # unless the terminal became larger.
             terminal.wait(partial(has_fitting, terminal, after), 10, f"a frame of {size}")
             after = len(terminal.frames)
@@ -63,12 +63,12 @@ def fits(frame: Frame) -> bool:
 
 
 def has_fitting(terminal: Terminal, count: int) -> bool:
-    """Whether a frame after so many first ones fits."""
+    """Whether one of the frames after the first ones fits."""
     return any(map(fits, terminal.frames[count:]))
 
 
 def has_more(terminal: Terminal, count: int) -> bool:
-    """Whether there are more frames than so many."""
+    """Whether there are more frames than a number."""
     return len(terminal.frames) > count
 
 
@@ -85,8 +85,9 @@ def has_lines(terminal: Terminal) -> bool:
 def test_every_size_of_terminal_watches_the_same_run(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if `watch` shows other figures than `run`, a frame does not fit, leaving a watch stops
-    the run, or NO_COLOR, a dumb terminal or a small one gets what it must not."""
+    """Broken if `watch` shows other figures than `run`, if a frame does not fit, if the end of a
+    watch stops the run, or if colours come with NO_COLOR, or frames on a dumb or a small
+    terminal."""
     flags = ("--rps", "50", "--duration", "60s", "--agents", "2", *LOOSE)
     watch = [str(COMMAND), "watch", "last"]
     folder = loadpilot.folder

@@ -1,4 +1,5 @@
-"""A search finds the known capacity of a target, survives a kill, and claims nothing that fails."""
+"""A search finds the known capacity of a target, survives a kill, and never reports a rate that
+fails."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def result(finished: Finished) -> dict[str, Any]:
 
 
 def is_found(found: dict[str, Any]) -> bool:
-    """Whether the limit that was found is the target's capacity, within the precision."""
+    """Whether the result is the target's capacity, within the precision."""
     lower, upper = found["lower_rps"], found["upper_rps"]
     is_near = abs(lower / CAPACITY - 1) <= PRECISION and abs(upper / CAPACITY - 1) <= 2 * PRECISION
     return bool(found["state"] == "found" and found["max_rate_rps"] == lower and is_near)
@@ -73,7 +74,7 @@ def is_found(found: dict[str, Any]) -> bool:
 @pytest.mark.timed
 def test_the_capacity_of_a_target_is_found(loadpilot: Loadpilot, target: Oracle) -> None:
     """Broken if the result is not the capacity within 2 %, if a probe is no run that can be
-    verified, or the files of the result say something else. Costs 70 s."""
+    verified, or if the result files differ. Costs 70 s."""
     junit = loadpilot.folder / "search.xml"
     flags = (*SLO, *PROBES, "--seed", "7", "--output", "json", "--junit", str(junit))
     finished = searched(loadpilot, target.url, *flags, "--at-least", "150")
@@ -85,7 +86,7 @@ def test_the_capacity_of_a_target_is_found(loadpilot: Loadpilot, target: Oracle)
     for probe in found["probes"]:
         assert probe["run"] in finished.stderr
         assert loadpilot.call("verify", probe["run"]).code == 0
-    # Each arrival that was planned for a probe reached the target, unless the slots were full.
+    # Each planned arrival of a probe reached the target, unless the slots were full.
     sent = sum(round(probe["rate_urps"] / 1e6 * 3) for probe in found["probes"])
     assert abs(len(target.requests()) - sent) <= len(found["probes"])
     cases = ET.parse(junit).getroot().findall(".//testcase")  # noqa: S314 - our own file
@@ -100,8 +101,8 @@ def test_the_capacity_of_a_target_is_found(loadpilot: Loadpilot, target: Oracle)
 @pytest.mark.long
 @pytest.mark.timed
 def test_a_killed_search_goes_on_with_the_same_result(loadpilot: Loadpilot, target: Oracle) -> None:
-    """Broken if a probe that ended is repeated, one that was cut off counts, or the result is
-    another than without the kill. Costs 75 s."""
+    """Broken if a finished probe is repeated, if an interrupted one counts, or if the kill changes
+    the result. Costs 75 s."""
     flags = (*SLO, *PROBES, "--seed", "7", "--output", "json")
     with begin(loadpilot, target.url, *flags) as running:
         search = running.until("if it is interrupted").split()[1].rstrip(";")
@@ -130,13 +131,13 @@ def test_a_killed_search_goes_on_with_the_same_result(loadpilot: Loadpilot, targ
     assert len(set(runs)) == len(runs)
     rates = [probe["rate_urps"] for probe in judged]
     assert rates[:3] == [60_000_000, 120_000_000, 240_000_000]
-    assert not set(rates[:3]) & set(rates[3:]), "only the best rate has to pass again"
+    assert not set(rates[:3]) & set(rates[3:]), "another rate than the best one was probed again"
     failed = [place for place, probe in enumerate(judged) if probe["verdict"] == "failed"]
     assert not any(rates[place] in rates[place + 1 :] for place in failed)
 
 
 def test_a_dead_target_ends_the_search_at_once(loadpilot: Loadpilot, target: Oracle) -> None:
-    """Broken if a target that nobody can reach is called slow, or is probed again. Costs 3 s."""
+    """Broken if an unreachable target is called slow, or is probed again. Costs 3 s."""
     target.refuse()
     finished = searched(loadpilot, target.url, *SLO, *SHORT, "--output", "json")
     found = result(finished)
@@ -150,18 +151,18 @@ def test_a_dead_target_ends_the_search_at_once(loadpilot: Loadpilot, target: Ora
 
 @pytest.mark.slow
 def test_error_codes_count_as_failure(loadpilot: Loadpilot, target: Oracle) -> None:
-    """Broken if a target that answers with errors, and fast, is said to work. Costs 12 s."""
+    """Broken if a target that answers fast with errors is said to work. Costs 12 s."""
     target.clear()
     target.delay(1)
     target.status(503, fraction=0.5)
-    # The lowest rate is a 64th, at which a probe has just enough calls to be judged.
+    # The lowest rate is a 64th of the first, with just enough calls for a verdict.
     short = ("--probe", "1s", "--cooldown", "0s", "--start", "640")
     finished = searched(loadpilot, target.url, *SLO, *short, "--output", "json")
     found = result(finished)
     assert finished.code == 1, finished.stderr
     assert found["state"] == "no_rate"
     assert found["max_rate_rps"] is None
-    # The gate of the response time has its reason first, should it fail as well.
+    # If the gate of the response time fails, too, its reason comes first.
     for probe in found["probes"]:
         assert any("error_rate" in reason for reason in probe["reasons"]), probe
 
@@ -176,15 +177,15 @@ def test_the_lines_and_the_limit(loadpilot: Loadpilot, target: Oracle) -> None:
     assert [line.split()[3] for line in lines[:3]] == ["20/s", "30/s", "30/s"]
     assert all("p95" in line and "works" in line for line in lines[:3])
     assert lines[-1].startswith("maximum working rate 30/s or more")
-    # Without seconds between, the newest search is `last`; with itself it overlaps.
+    # The newest search is `last`, and it overlaps itself.
     compared = loadpilot.call("compare", "last", "last", "--max-rate")
     assert compared.code == 0, compared.stderr
     assert compared.stdout.splitlines()[-1].startswith("✓")
 
 
 def test_ctrl_c_stops_the_probe_and_names_the_command(loadpilot: Loadpilot, target: Oracle) -> None:
-    """Broken if an interruption loses the result so far, or counts the probe that it cut off.
-    Costs 6 s."""
+    """Broken if an interruption loses the result so far, or counts the interrupted probe. Costs 6
+    s."""
     flags = (*SLO, "--probe", "30s", "--start", "20", "--output", "json")
     with begin(loadpilot, target.url, *flags) as running:
         assert target.wait_count(10, 30.0)
@@ -234,7 +235,8 @@ def test_ctrl_c_twice_does_not_wait_for_answers(loadpilot: Loadpilot, target: Or
 def test_what_is_wrong_is_named_before_anything_starts(
     loadpilot: Loadpilot, target: Oracle, flags: tuple[str, ...], said: tuple[str, ...]
 ) -> None:
-    """Broken if a mistake costs a probe, or its message does not say what would be right."""
+    """Broken if a probe starts in spite of a mistake, or if the message does not say what is
+    valid."""
     finished = searched(loadpilot, target.url, *flags)
     assert finished.code == 2, finished.stderr
     assert all(text in finished.stderr for text in said), finished.stderr
@@ -242,7 +244,7 @@ def test_what_is_wrong_is_named_before_anything_starts(
 
 
 def test_a_closed_loop_is_refused(loadpilot: Loadpilot, target: Oracle) -> None:
-    """Broken if a scenario without a rate is searched for one."""
+    """Broken if a scenario without a rate is searched."""
     scene = SCENE.replace('rps=7, duration="1h"', "users=4")
     finished = searched(loadpilot, target.url, *SLO, scene=scene)
     assert finished.code == 2
@@ -255,7 +257,7 @@ def test_a_closed_loop_is_refused(loadpilot: Loadpilot, target: Oracle) -> None:
 def test_a_fleet_is_searched_and_goes_on_from_its_log(
     fleet: Fleet, loadpilot: Loadpilot, target: Oracle
 ) -> None:
-    """Broken if probes on a fleet need a folder here, or a search does not find them again.
+    """Broken if probes on a fleet need a local folder, or if a resumed search does not find them.
     Costs 30 s."""
     fleet.coordinator()
     fleet.agent("a-1")
@@ -276,8 +278,8 @@ def test_a_fleet_is_searched_and_goes_on_from_its_log(
 def test_a_deploy_that_halves_the_maximum_fails_the_gate(
     loadpilot: Loadpilot, target: Oracle
 ) -> None:
-    """Broken if a lower maximum passes, or the files of two searches differ from their logs.
-    Costs 25 s."""
+    """Broken if a lower maximum passes, or if files of two searches compare otherwise than their
+    logs. Costs 25 s."""
     flags = (*SLO, *SHORT[:-1], "50", "--precision", "20", "--confirm", "0", "--output", "json")
     before = searched(loadpilot, target.url, *flags)
     target.clear()

@@ -1,4 +1,4 @@
-"""Acting on a run that runs, from other processes: rate, pause, stop, halt, watch, agents."""
+"""Steering a running run from other processes: rate, pause, stop, halt, watch, agents."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ WEIGHTED = SCENARIOS / "weighted.py"
 FROM = re.compile(r"rate (\S+) -> (\S+)/s from second (\d+) on")
 SECOND_US = 1_000_000
 NOISE = 0.15
-"""How far a second may be off the rate when compilers run beside the test."""
+"""Maximum deviation of a second from the rate when compilers run beside the test."""
 LATE_PER_S = 2
-"""An agent still sends what is due for up to 1/2 s, which may be in the next second."""
+"""Arrivals of 1/n second may come in the next one: an agent sends up to 1/2 s after the due
+time."""
 HALTED_US = 1_000_000
 
 
@@ -39,7 +40,7 @@ def flags(rps: int, secs: int) -> tuple[str, ...]:
 
 
 def changed(loadpilot: Loadpilot, run: str, rps: int, *where: str) -> int:
-    """Changes the rate; the second from which on it holds."""
+    """Changes the rate; returns the second from which on it holds."""
     answer = loadpilot.call("rate", run, str(rps), *where)
     assert answer.code == 0, answer.stderr
     found = FROM.search(answer.stdout)
@@ -55,14 +56,15 @@ def numbers(oracle: Oracle) -> list[int]:
 
 
 def per_second(oracle: Oracle) -> Counter[int]:
-    """Requests by the second after the first arrival, by the target's clock."""
+    """Number of requests in each second after the first arrival, by the target's clock."""
     requests = oracle.requests()
     begin_us = min(one.arrival_us for one in requests)
     return Counter((one.arrival_us - begin_us) // SECOND_US for one in requests)
 
 
 def assert_exact(report: dict[str, Any], oracle: Oracle, planned: int) -> None:
-    """Every arrival of the steered plan reached the target once, and the report says so."""
+    """Asserts that every arrival of the steered plan reached the target once, and that the report
+    says so."""
     arrivals = report["arrivals"]
     assert arrivals["planned"] == planned
     assert arrivals["started"] + sum(arrivals["dropped"].values()) == planned
@@ -74,7 +76,8 @@ def assert_exact(report: dict[str, Any], oracle: Oracle, planned: int) -> None:
 
 
 def assert_steered(oracle: Oracle, secs: int, steps: list[tuple[int, int]]) -> int:
-    """The rate at the target follows; how many arrivals that is. A step is a second and a rate."""
+    """Asserts that the rate at the target follows the steps, each a second and a rate; returns the
+    number of arrivals."""
     seen = per_second(oracle)
     planned = 0
     for (begin, rps), end in zip(steps, [step[0] for step in steps[1:]] + [secs], strict=True):
@@ -88,7 +91,7 @@ def assert_steered(oracle: Oracle, secs: int, steps: list[tuple[int, int]]) -> i
 
 @pytest.mark.slow
 def test_the_rate_goes_up_and_down(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a change is late on one agent, sends arrivals twice or loses some, or is shown
+    """Broken if a change is late on one agent, if it doubles or loses arrivals, or if it is shown
     without its author."""
     secs = 18
     argv = (*flags(50, secs), "--agents", "2")
@@ -113,7 +116,9 @@ def test_the_rate_goes_up_and_down(loadpilot: Loadpilot, oracle: Oracle) -> None
     assert first["change"] == {"type": "rate", "was": 50_000_000, "rate": 300_000_000}
     assert "@" in first["by"]
     assert f"rate 50 -> 300/s from second {up} on, by {first['by']}" in finished.stdout
-    assert f"rate 50 -> 300 by {first['by']}" in finished.stderr, "the live view tells nothing"
+    assert f"rate 50 -> 300 by {first['by']}" in finished.stderr, (
+        "the live view does not show the change"
+    )
     story = [line["text"] for line in report["story"]]
     assert any("rate 300 -> 20 by" in text for text in story)
     assert [line.split()[0] for line in listed.stdout.splitlines()] == ["agent", *AGENTS]
@@ -128,8 +133,8 @@ AGENTS = ["agent-1", "agent-2"]
 def test_a_pause_offers_nothing_and_catches_nothing_up(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if something is sent in a pause, what was due in it comes afterwards, or it is not
-    counted arrival by arrival."""
+    """Broken if requests are sent in a pause, if arrivals due in it are sent afterwards, or if not
+    each of them is counted."""
     rps, secs = 100, 14
     with loadpilot.start(WEIGHTED, oracle.url, *flags(rps, secs), "--agents", "2") as running:
         run = running.run_id()
@@ -157,8 +162,8 @@ def test_a_pause_offers_nothing_and_catches_nothing_up(
     assert dropped["paused"] >= rps * (before_us - quiet_from_us) // SECOND_US - 1
     first_us = min(at for at in arrived if at >= before_us)
     tenths = Counter(at // 100_000 for at in arrived if 0 <= at - first_us < SECOND_US)
-    assert max(tenths.values()) < 3 * rps // 10, "what was due in the pause was caught up"
-    assert max(arrived) > before_us + 2 * SECOND_US, "it did not go on"
+    assert max(tenths.values()) < 3 * rps // 10, "arrivals due in the pause were sent afterwards"
+    assert max(arrived) > before_us + 2 * SECOND_US, "the load did not go on after the pause"
     changes = [one["change"]["type"] for one in report["run"]["steered"]]
     assert changes == ["paused", "resumed"]
 
@@ -166,7 +171,8 @@ def test_a_pause_offers_nothing_and_catches_nothing_up(
 @pytest.mark.long
 @pytest.mark.timed
 def test_a_closed_loop_pauses_and_has_no_rate(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if users go on in a pause, or do not come back; or a rate is taken for one."""
+    """Broken if users go on in a pause, if they do not continue after it, or if a closed loop
+    accepts a rate."""
     oracle.delay(20)
     argv = ("--users", "4", "--duration", "12s", "--agents", "2")
     with loadpilot.start(WEIGHTED, oracle.url, *argv) as running:
@@ -193,7 +199,8 @@ def test_a_closed_loop_pauses_and_has_no_rate(loadpilot: Loadpilot, oracle: Orac
 
 @pytest.mark.timed
 def test_a_stop_from_elsewhere_stops(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if load goes on after a stop, or the report does not add up to what was sent."""
+    """Broken if load goes on after a stop, or if the report does not agree with the requests that
+    were sent."""
     with loadpilot.start(WEIGHTED, oracle.url, *flags(100, 60), "--agents", "2") as running:
         run = running.run_id()
         assert oracle.wait_count(100, 30)
@@ -203,7 +210,7 @@ def test_a_stop_from_elsewhere_stops(loadpilot: Loadpilot, oracle: Oracle) -> No
         finished = running.end(20)
     last_us = oracle.counts().last_us
     assert last_us is not None
-    assert last_us - at_us < STOP_US + SECOND_US, "the command itself takes a part of it"
+    assert last_us - at_us < STOP_US + SECOND_US, "load went on for too long after the stop"
     assert finished.judged == 0, finished.stdout
     assert_report_of_a_stop(finished, oracle)
     over = loadpilot.call("pause", run)
@@ -214,7 +221,7 @@ def test_a_stop_from_elsewhere_stops(loadpilot: Loadpilot, oracle: Oracle) -> No
 
 @pytest.mark.slow
 def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a late watcher misses the begin, or gets another end than the owner."""
+    """Broken if a late watcher lacks the begin of the run, or gets another end than the owner."""
     with loadpilot.start(WEIGHTED, oracle.url, *flags(50, 8), "-v") as running:
         run = running.run_id()
         assert oracle.wait_count(50, 30)
@@ -232,8 +239,8 @@ def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle)
 @pytest.mark.slow
 @pytest.mark.timed
 def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run needs the command that asked for it, or a fleet is steered otherwise than a
-    stack of one's own."""
+    """Broken if a detached run needs its command, or if a fleet is steered in another way than a
+    local stack."""
     at = ("--nats-url", fleet.url)
     fleet.coordinator()
     for name in ("a-1", "a-2"):
@@ -270,8 +277,8 @@ def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: O
 def test_a_fleet_without_a_coordinator_is_not_steered(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the command claimed a pause that no coordinator decided, or could not halt agents
-    without one."""
+    """Broken if the command reports a pause that no coordinator decided, or if it cannot halt
+    agents without a coordinator."""
     at = ("--nats-url", fleet.url)
     coordinator = fleet.coordinator()
     for name in ("a-1", "a-2"):
@@ -299,7 +306,7 @@ def test_a_fleet_without_a_coordinator_is_not_steered(
 def test_what_has_not_started_is_not_steered(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a request is lost without a word, or a flag that cannot hold is taken."""
+    """Broken if a request is lost without a message, or if an invalid flag is accepted."""
     at = ("--nats-url", fleet.url)
     fleet.coordinator()
     fleet.agent("a-1")

@@ -1,5 +1,5 @@
-"""Two targets of one run are compared: both get every request, and a difference shows through a
-drift that hits both."""
+"""A run that compares two targets: both get every request, and a difference is found in spite of a
+drift of both."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def pairs(target: Oracle) -> list[int]:
 def test_both_targets_get_the_same_requests_in_pairs(
     loadpilot: Loadpilot, targets: tuple[Oracle, Oracle], scene: str, agents: int
 ) -> None:
-    """Broken if a request goes to one target only, or another one to the other. Costs 3 s."""
+    """Broken if the two targets get different requests. Costs 3 s."""
     flags = ("--agents", str(agents), "--output", "json", "--seed", "7")
     with begin(loadpilot, scene % "1500ms", targets, *flags) as running:
         finished = running.end()
@@ -96,7 +96,7 @@ def test_both_targets_get_the_same_requests_in_pairs(
     for side, target in zip(found["sides"], targets, strict=True):
         assert side["target"] == target.url
         assert side["finished"] == side["arrivals"]["started"] == len(target.requests())
-    # Less than 8 s tell no difference from chance; a busy machine is an obstacle before that.
+    # A run of less than 8 s cannot tell a difference from chance; a busy machine is named first.
     assert finished.code == 3
     if found["grade"] == "INVALID":
         assert found["obstacles"] == [f"the certificate of run {found['run']} is INVALID"]
@@ -109,8 +109,8 @@ def test_both_targets_get_the_same_requests_in_pairs(
 def test_a_killed_agent_takes_from_both(
     loadpilot: Loadpilot, targets: tuple[Oracle, Oracle]
 ) -> None:
-    """Broken if the requests of a lost agent are lost to one target more than to the other, or
-    the counts of a side are not those of its target. Costs 10 s."""
+    """Broken if a lost agent takes more requests from one target than from the other, or if the
+    counts of a side are not those of its target. Costs 10 s."""
     flags = ("--agents", "2", "--output", "json", "--seed", "7")
     with begin(loadpilot, SCENE % "8s", targets, *flags) as running:
         assert targets[0].wait_count(40, 20.0)
@@ -121,13 +121,13 @@ def test_a_killed_agent_takes_from_both(
     assert abs(counts[0] - counts[1]) <= 2, counts
     for side, count in zip(found["sides"], counts, strict=True):
         assert side["arrivals"]["planned"] == 320
-        # What was in flight at the kill may not have reached the target.
+        # Requests in flight at the kill may not have reached the target.
         assert 0 <= side["arrivals"]["started"] - count <= 4, (side["arrivals"], count)
     assert loadpilot.call("verify", found["run"]).code == 0
 
 
 class Drift(threading.Thread):
-    """Lets targets become slower, or faster, by a tenth over so many seconds, all alike."""
+    """Makes all targets slower, or faster, by a tenth over a number of seconds."""
 
     def __init__(self, targets: list[tuple[Oracle, float]], length_s: float, sign: int) -> None:
         super().__init__(daemon=True)
@@ -146,7 +146,7 @@ class Drift(threading.Thread):
 
 
 def compared(loadpilot: Loadpilot, folder: Path, slower: float, seed: int) -> dict[str, Any]:
-    """Compares two targets that drift, the second of them slower by this share."""
+    """Compares two drifting targets, the second of which is slower by this share."""
     with ExitStack() as stack:
         logs = [folder / f"{slower}-{seed}-{name}.jsonl" for name in "ab"]
         first, second = (stack.enter_context(Oracle(built_binary(), log)) for log in logs)

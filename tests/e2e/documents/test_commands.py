@@ -1,7 +1,8 @@
 """Each command of a document runs, in a project with past runs, from the folder of the project.
 
-What would put load on a target is checked with ``--dry-run``, and a server with ``--check-config``.
-Commands run in this process, which saves a start of Python each. NOT_RUN lists the others.
+Commands that would put load on a target run with ``--dry-run``, servers with ``--check-config``.
+Commands run in this process, which saves the start of Python for each. NOT_RUN lists commands that
+do not run here.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
 
 START = "docs/start.md"
-"""Run as a whole, from its wheel: tests/deploy/test_wheels.py."""
+"""A document that tests/deploy/test_wheels.py runs as a whole, from the wheel."""
 TENANT_USERS = "tests/deploy/roles/test_tenant_roles.py"
 IN_A_CLUSTER = "needs a cluster; tests/deploy/chart"
 NOT_RUN = {
@@ -60,31 +61,31 @@ NOT_RUN = {
     "loadpilot doctor --nats-url": "needs an account in a cloud",
     "loadpilot compare new.json main.json": "tests/e2e/control/test_search.py",
 }
-"""What does not run here, by how it begins, and where it does. Its flags are checked all the
-same."""
+"""Commands that do not run here, by their first words, and the test that runs them. Their flags are
+checked nevertheless."""
 ABSENT = {"vegeta": "tests/nightly/test_vegeta.py"}
-"""Other tools at the end of a pipeline, and where they run."""
+"""Other tools at the end of a pipeline, and the test that runs them."""
 CONFIGURED = {
     "compare-two-servers.md": (0, "loadpilot.toml"),
     "configure-runs.md": (1, "configs.toml"),
     "secure-a-nats-server.md": (0, "tenants.toml"),
 }
-"""Documents whose commands read TOML above them: which block it is, and the file."""
+"""Documents whose commands read TOML above them: number of the block, and name of the file."""
 IN_FLEETS = ("--nats-url", "--coordinator-url")
 """Flags of commands that need a fleet: tests/e2e/fleet/test_fleet.py runs them."""
 LIVE = ("rate", "pause", "resume", "stop", "halt", "watch", "agents")
-"""Commands for a run that goes on."""
+"""Commands for a running run."""
 OF_LIVE_RUNS = "the test of live commands"
 LOADING = ("run", "attack", "search", "versus")
 SERVERS = ("agent", "coordinator")
 PROCESSES = (*SERVERS, "attack")
-"""Commands in a process of their own; `attack` leaves a file to the end of its process."""
+"""Commands that run in a process of their own; `attack` keeps a file until its process ends."""
 JUDGED = frozenset({0, 1, 3})
 """Exit codes of commands that judge short runs of a busy machine."""
 CODES = {"compare": JUDGED, "verdict": JUDGED, "watch": JUDGED, "jq": frozenset({0, 5})}
 """Exit codes of commands that may not end with 0; jq's 5: there is no knee to divide."""
 AT_A_TERMINAL = ("loadpilot", "run")
-"""A command that asks, and is refused where nobody answers."""
+"""A command that asks at a terminal, and is refused without one."""
 TOO_FEW_CONNECTIONS = "--nats-connections"
 """A flag of a command whose refusal a document shows."""
 VARIABLES = {
@@ -103,11 +104,11 @@ WORDS = {
     "URL_B": "http://localhost:8001",
     "…": "--nats-url=nats://127.0.0.1:4222",
 }
-"""What stands for something else in documents."""
+"""Placeholders of documents, and their values."""
 PACKAGES = {"column": "bsdextrautils"}
 """Debian's packages with a program of another name."""
 SHORTER = {"30s": "0s", "2m": "1s", "10s": "0s"}
-"""Times of runs in documents, and of the runs of two seconds that are here."""
+"""Times of runs in documents, and those that fit the runs of two seconds here."""
 SHORTENED = ("verdict", "replay")
 PAGES = [path for path in documents() if str(path) != START]
 STEERED = Path("docs/howto/run/steer-a-run.md")
@@ -122,7 +123,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @pytest.fixture
 def copied(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
-    """A copy of the project, in which the test stands."""
+    """A copy of the project, which is the working directory of the test."""
     for name in list(os.environ):
         if name.startswith(("LOADPILOT_TARGET", "GITHUB_", "NATS_")):
             monkeypatch.delenv(name)
@@ -144,7 +145,7 @@ def copied(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_commands_of_a_document_run(
     page: Path, copied: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Broken if what people type from a document is refused, or does not do what it did."""
+    """Broken if a command of a document is refused, or if it does not work as described."""
     configure(page, copied)
     for command in commands(page):
         text = plain(command.text)
@@ -170,7 +171,7 @@ def test_the_commands_of_a_document_run(
 def test_the_commands_for_a_live_run_steer_it(
     loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a command of the document does nothing to a run that goes on. 8 s."""
+    """Broken if a command of the document has no effect on a running run. 8 s."""
     listed = [one for page in PAGES for one in commands(page) if is_live(one)]
     steering = [plain(one.text).split() for one in listed if one.document == STEERED]
     assert {plain(one.text).split()[1] for one in listed} == {words[1] for words in steering}
@@ -184,7 +185,7 @@ def test_the_commands_for_a_live_run_steer_it(
             running.until("steady")
             for words in some:
                 code = main(["last" if word == "RUN" else word for word in words[1:]])
-                # A run that was halted may fail, which `watch` says, too.
+                # A halted run may fail, and `watch` has its exit code.
                 assert code in ({0, 1, 3} if words[1] == "watch" else {0}), words
                 if words[1] in {"stop", "halt"}:
                     ended.append(running.end())
@@ -195,7 +196,7 @@ def test_the_commands_for_a_live_run_steer_it(
 
 
 def test_each_reason_not_to_run_a_command_is_needed() -> None:
-    """Broken if the list of what does not run here has an entry that no document needs."""
+    """Broken if NOT_RUN has an entry that no document needs."""
     texts = [plain(one.text) for page in PAGES for one in commands(page)]
     unused = [key for key in NOT_RUN if not any(text.startswith(key) for text in texts)]
     assert not unused
@@ -216,13 +217,13 @@ def configure(page: Path, project: Project) -> None:
 
 
 def is_live(command: Command) -> bool:
-    """Whether it is for a run that goes on."""
+    """Whether the command is for a running run."""
     why = reason(plain(command.text), pipeline(plain(command.text)))
     return why == OF_LIVE_RUNS
 
 
 def plain(text: str) -> str:
-    """Write a command as one of an installed LoadPilot, without substitutions."""
+    """The command as one of an installed LoadPilot, without substitutions."""
     text = re.sub(r"(\./dev |venv/bin/)(?=loadpilot )", "", text)
     return re.sub(r"\$\((cat (nats-)?token|hostname)\)", "here", text)
 
@@ -242,7 +243,7 @@ def reason(text: str, stages: list[Stage]) -> str:
 
 
 def codes(stage: Stage) -> frozenset[int]:
-    """Return the exit codes with which a command does what its document says."""
+    """Return the exit codes of a command that works as its document describes."""
     if stage.words == AT_A_TERMINAL or TOO_FEW_CONNECTIONS in stage.words:
         return frozenset({2})
     name = stage.words[stage.words[0] == "loadpilot"]
@@ -250,7 +251,7 @@ def codes(stage: Stage) -> frozenset[int]:
 
 
 def written(stage: Stage, project: Project) -> list[str]:
-    """Return the words with what documents leave open filled in."""
+    """Return the words with the placeholders of documents replaced."""
     words = [os.path.expandvars(WORDS.get(word, word)) for word in stage.words]
     if words[1:] and words[1] in SHORTENED:
         words = [SHORTER.get(word, word) for word in words]
@@ -258,7 +259,7 @@ def written(stage: Stage, project: Project) -> list[str]:
 
 
 def parsed(stage: Stage) -> None:
-    """Check name and flags of a command of LoadPilot that does not run; an error raises."""
+    """Parse a command of LoadPilot that does not run here; a wrong name or flag raises."""
     words = [os.path.expandvars(WORDS.get(word, word)) for word in stage.words[1:]]
     if stage.words[0] == "loadpilot" and words[0] not in SERVERS:
         app.parse_args(words, print_error=False, exit_on_error=False)
@@ -292,7 +293,7 @@ def own(words: list[str], project: Project, capfd: pytest.CaptureFixture[str]) -
     if words[0] in LOADING and words[1:] and "--dry-run" not in words:
         words = [*words, "--dry-run"]
     if words[0] in {"import", "model"}:
-        # They overwrite nothing, and documents write to one name again and again.
+        # Commands overwrite no file, and documents use the same file name again and again.
         (project.folder / words[-1]).unlink(missing_ok=True)
     capfd.readouterr()
     code = main(words)
