@@ -1,4 +1,4 @@
-"""A fleet in an account of a shared NATS server, which has the limits that its document names."""
+"""A fleet in an account of a shared NATS server, with the limits that the document names."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ class Shop(VUser):
     def browse(self, client: LoadClient) -> None:
         client.post("/a", content="x" * 70_000, headers={"X-Key": env("SHOP_KEY", secret=True)})
 """
-"""Needs the bucket, for a secret, and the object store, for a large body."""
+"""A scenario that needs the key-value bucket, for a secret, and the object store, for a large
+body."""
 
 
 def limited(fleet: Fleet, max_file: int, streams: int) -> None:
-    """Give the fleet an account with limits, as services do, and a login to it."""
+    """Give the fleet an account with limits, as services do, and a login for it."""
     account = (
         f"jetstream: {{max_memory: 0, max_file: {max_file}, max_streams: {streams}, "
         "max_bytes_required: true}, users: [{user: fleet, password: made-up}]"
@@ -44,7 +45,7 @@ def limited(fleet: Fleet, max_file: int, streams: int) -> None:
 
 
 def documented() -> tuple[int, int]:
-    """Read how many bytes and streams an account needs."""
+    """Read from the document how many bytes and streams an account needs."""
     text = DOCUMENT.read_text(encoding="utf-8")
     found = re.search(r"\*\*([\d.]+) GiB\*\* of JetStream file storage, and (\d) streams", text)
     assert found is not None
@@ -59,7 +60,7 @@ def test_an_account_needs_what_the_document_says(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a fleet needs more bytes, streams or memory than its operator was told, or less.
+    """Broken if a fleet needs more or fewer bytes, streams or memory than the document says.
 
     With one stream less no coordinator starts. 6 s."""
     fleet = Fleet(tmp_path, monkeypatch)

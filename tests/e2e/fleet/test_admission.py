@@ -1,4 +1,4 @@
-"""A shared fleet admits runs: some wait for their turn, and places and reasons are shown."""
+"""A shared fleet admits runs: waiting runs show their place in the queue and the reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ SEARCH = ("--tenant", "search")
 LONG = ("--rps", "20", "--duration", "60s")
 INTERRUPTED = 130
 QUEUED_S = 45
-"""Time until five commands have asked for a run; below the time that a run waits for agents."""
+"""Timeout until five commands have requested a run; below the time for which a run waits for
+agents."""
 
 
 def shared(fleet: Fleet, tenants: str) -> Running:
@@ -50,7 +51,7 @@ def decisions(fleet: Fleet) -> list[tuple[str, str]]:
 
 
 def most_at_once(fleet: Fleet, first: str, last: str) -> int:
-    """The greatest number of runs between these two decisions."""
+    """The greatest number of runs that were between these two decisions at one time."""
     runs: set[str] = set()
     most = 0
     for kind, run in decisions(fleet):
@@ -70,8 +71,8 @@ def queued(fleet: Fleet) -> set[str]:
 def test_runs_above_the_limit_wait_while_coordinators_are_killed(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if more runs than allowed go on at a time when coordinators race or die, or if a run
-    that waits is lost."""
+    """Broken if more runs than allowed go on at one time when coordinators race or die, or if a
+    waiting run is lost."""
     limits = "[tenants.shop]\nmax_runs = 2\n"
     victim = shared(fleet, limits)
     shared(fleet, limits)
@@ -80,7 +81,7 @@ def test_runs_above_the_limit_wait_while_coordinators_are_killed(
             commands.enter_context(fleet.start(loadpilot, WEIGHTED, oracle.url, *SHORT, *SHOP))
             for _ in range(5)
         ]
-        # Without an agent no run is over before the last one is created.
+        # Without an agent, no run ends before the last one is created.
         running[0].run_id()
         give_up = time.monotonic() + QUEUED_S
         while len(queued(fleet)) < 3:
@@ -108,7 +109,7 @@ def test_runs_above_the_limit_wait_while_coordinators_are_killed(
 def test_a_run_that_waits_is_shown_and_stopped(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run that waits shows no place, or cannot be ended by its user."""
+    """Broken if a waiting run shows no place, or if its user cannot stop it."""
     shared(fleet, "[tenants.shop]\nmax_runs = 1\n")
     fleet.agent("a-1", *HOME)
     at = ("--nats-url", fleet.url, *SHOP)
@@ -130,7 +131,7 @@ def test_a_run_that_waits_is_shown_and_stopped(
         assert ended.code == INTERRUPTED, ended.stderr
         assert ended.report["run"]["ending"] == "stopped"
         assert ended.report["calls"]["attempted"] == 0
-        assert oracle.wait_count(oracle.counts().received + 20, 30), "the first one goes on"
+        assert oracle.wait_count(oracle.counts().received + 20, 30), "the first run does not go on"
         assert loadpilot.call("stop", active, *at).code == 0
         assert first.end(30).report["calls"]["attempted"] == oracle.counts().received
     assert ("StartScheduled", waiting) not in decisions(fleet)
@@ -140,7 +141,7 @@ def test_a_run_that_waits_is_shown_and_stopped(
 def test_a_tenant_waits_for_agents_and_is_next(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a tenant with no agents is admitted after another one that has some."""
+    """Broken if a tenant that has no agents yet is admitted after another one that has some."""
     shared(fleet, "[fleet]\nmax_runs_per_agent = 1\n[tenants.shop]\n[tenants.search]\n")
     fleet.agent("a-1", *HOME)
     with ExitStack() as commands:
@@ -160,7 +161,7 @@ def test_a_tenant_waits_for_agents_and_is_next(
     for finished in ended[1:]:
         assert_whole(finished, PLANNED)
     order = [run for kind, run in decisions(fleet) if kind == "RunAdmitted"]
-    # The second run had a reservation of the agents before the third one was requested.
+    # The second run had reserved the agents before the third one was requested.
     assert order == [finished.run for finished in ended]
     assert most_at_once(fleet, "RunCreated", "RunSealed") == 1
 
@@ -169,7 +170,7 @@ def test_a_tenant_waits_for_agents_and_is_next(
 def test_runs_that_may_not_wait_are_refused(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a limit of waiting runs, or of runs in a day, is not kept or not named."""
+    """Broken if a limit of waiting runs, or of runs per day, is not enforced or not named."""
     shared(
         fleet,
         "[tenants.shop]\nmax_runs = 1\nmax_waiting = 1\n[tenants.search]\nmax_runs_per_day = 1\n",
@@ -180,7 +181,7 @@ def test_runs_that_may_not_wait_are_refused(
     assert refused.code == 2
     assert 'runs in 24 hours: must be at most 1 of tenant search (got "2")' in refused.stderr
     assert refused.report["verdict"]["reasons"] == ["the run was refused"]
-    assert "latency" not in refused.stdout, "a refused run has no figures"
+    assert "latency" not in refused.stdout, "a refused run has figures"
     with (
         fleet.start(loadpilot, WEIGHTED, oracle.url, *LONG, *SHOP) as first,
         ExitStack() as commands,
@@ -191,7 +192,7 @@ def test_runs_that_may_not_wait_are_refused(
         refused = fleet.run(loadpilot, WEIGHTED, oracle.url, *LONG, *SHOP)
         assert refused.code == 2
         assert 'waiting runs: must be at most 1 of tenant shop (got "2")' in refused.stderr
-        # Its command is gone: the run does not wait any longer.
+        # The command has ended: its run waits no longer.
         second.kill()
         first.signal(signal.SIGINT)
         assert first.end(30).code == INTERRUPTED

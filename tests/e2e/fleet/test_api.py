@@ -1,4 +1,4 @@
-"""A coordinator that takes runs over HTTP: the target counts, and the caller shares no code with
+"""A coordinator that accepts runs over HTTP. The target counts, and the caller shares no code with
 the product."""
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ RPS, SECS = 50, 2
 SHORT = ("--rps", str(RPS), "--duration", f"{SECS}s")
 PLANNED = RPS * SECS
 GRACE_US = 2_000_000
-"""How long load may go on after a stop."""
+"""Maximum time for which load may go on after a stop."""
 FIELDS = {
     *("timestamp_secs", "elapsed_secs", "current_rps", "target_rps", "requests_total"),
     *("errors_total", "active_workers", "phase", "latency", "tasks"),
 }
 LATENCY = {"p50_ms", "p95_ms", "p99_ms", "max_ms", "min_ms", "mean_ms"}
 MEMORY_KIB_MAX = 400_000
-"""Far above what a coordinator needs, far below what the hostile bodies together have."""
+"""Far above the memory of a coordinator, far below the size of all hostile bodies together."""
 
 
 @pytest.fixture
 def caller(fleet: Fleet) -> Caller:
-    """A caller of the one coordinator, which has an agent."""
+    """A caller of a coordinator that has one agent."""
     port = free_port()
     fleet.coordinator("--http", f"127.0.0.1:{port}")
     fleet.agent("a-1")
@@ -45,7 +45,7 @@ def caller(fleet: Fleet) -> Caller:
 
 
 def plan(loadpilot: Loadpilot, oracle: Oracle, *flags: str) -> dict[str, Any]:
-    """What a scenario compiles to, as the command prints it."""
+    """The plan of a scenario, as the command prints it."""
     compiled = loadpilot.run(WEIGHTED, oracle.url, "--dry-run", *(flags or SHORT))
     assert compiled.code == 0, compiled.stderr
     found: dict[str, Any] = json.loads(compiled.stdout)
@@ -91,7 +91,7 @@ def test_a_plan_alone_is_run_and_reported(
 def test_a_request_says_who_how_many_and_which_seed(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run that is not followed is stopped, or what is asked for is not what is run."""
+    """Broken if a run without a follower is stopped, or if the run differs from the request."""
     fleet.agent("a-2")
     request = {"plan": plan(loadpilot, oracle), "seed": 42, "agents": {"want": 2}}
     answer = caller.ask("POST", "/run?detach=true", request)
@@ -116,7 +116,7 @@ def test_a_request_says_who_how_many_and_which_seed(
 def test_a_run_without_able_agents_is_a_conflict(
     caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a caller must read a stream to learn that nothing was started."""
+    """Broken if a caller learns only from a stream that nothing was started."""
     request = {"plan": plan(loadpilot, oracle), "agents": {"want": 2, "wait_us": 1_000_000}}
     answer = caller.ask("POST", "/run", request)
     assert answer.status == 409, answer.body
@@ -132,7 +132,7 @@ def test_a_run_without_able_agents_is_a_conflict(
 def test_a_caller_that_goes_away_stops_its_run(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if load goes on after its caller is gone."""
+    """Broken if load goes on after its caller has disconnected."""
     long = plan(loadpilot, oracle, "--rps", "50", "--duration", "60s")
     stream = caller.follow("/run", long)
     assert oracle.wait_count(50, 60)
@@ -158,7 +158,7 @@ def test_a_caller_that_goes_away_stops_its_run(
 
 
 def wait_for_end(loadpilot: Loadpilot, fleet: Fleet) -> list[str]:
-    """The rows of all runs, when none of them goes on; each look waits for a command to end."""
+    """Waits until no run goes on; returns the rows of all runs."""
     for _ in range(60):
         rows = logged(loadpilot, fleet)
         going = ("requested", "gathering", "preparing", "running", "stopping")
@@ -177,7 +177,7 @@ HEADERS: dict[str, dict[str, str]] = {
 def test_nothing_hostile_starts_anything(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a body that is too large, too deep or ambiguous costs more than its answer, or a
+    """Broken if a body that is too large, too deep or ambiguous costs more than a response, or if a
     page in a browser can start load."""
     sound = plan(loadpilot, oracle)
     text = json.dumps(sound).encode()
@@ -218,20 +218,20 @@ def test_nothing_hostile_starts_anything(
 
 
 def too_large(caller: Caller) -> None:
-    """A body that says its length is refused unread; one that does not, at the limit."""
+    """A body with a length is refused unread; a body without one is cut off at the limit."""
     with socket.create_connection(("127.0.0.1", caller.port), timeout=PATIENCE_S) as raw:
         head = "POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         raw.sendall(f"{head}Content-Length: 40000000000\r\n\r\n".encode())
         assert raw.recv(64).startswith(b"HTTP/1.1 413 ")
     with socket.create_connection(("127.0.0.1", caller.port), timeout=PATIENCE_S) as raw:
         raw.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
-        # More than the limit and all buffers on the way together: it must be cut off.
+        # More than the limit and all buffers on the path together: it must be cut off.
         with pytest.raises(OSError, match=r"reset|pipe"):
             raw.sendall(b"8000000\r\n" + bytes(0x8000000))
 
 
 def memory_peak_kib(fleet: Fleet) -> int:
-    """The most that the coordinator ever had."""
+    """Peak resident memory of the coordinator."""
     for pid in fleet.pids:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
         if b"coordinator" in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -241,14 +241,14 @@ def memory_peak_kib(fleet: Fleet) -> int:
 
 @pytest.mark.slow
 def test_a_caller_that_says_nothing_is_shown_the_door(caller: Caller) -> None:
-    """Broken if connections that send half a request keep others out, or stay for ever."""
+    """Broken if connections with half a request keep others out, or stay for ever."""
     silent = [socket.create_connection(("127.0.0.1", caller.port)) for _ in range(100)]
     for one in silent:
         one.settimeout(PATIENCE_S)
         one.sendall(b"POST /run HTTP/1.1\r\nHost: local")
     assert caller.ask("GET", "/healthz").status == 200
     for one in silent:
-        # Closed, with or without a word; a time-out would raise.
+        # The connection was closed, with or without a response; a timeout would raise.
         assert one.recv(64)[:12] in {b"", b"HTTP/1.1 408"}
         one.close()
 
@@ -256,7 +256,8 @@ def test_a_caller_that_says_nothing_is_shown_the_door(caller: Caller) -> None:
 def test_without_nats_it_lives_and_is_not_ready(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run is accepted without a log, or a probe restarts a process that only waits."""
+    """Broken if a run is accepted without a log, or if the liveness probe fails for a process that
+    only waits."""
     sound = plan(loadpilot, oracle)
     server, *_ = fleet.pids
     os.kill(server, signal.SIGKILL)
@@ -275,7 +276,7 @@ def test_without_nats_it_lives_and_is_not_ready(
 def test_the_end_of_a_coordinator_is_announced(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if SIGTERM leaves a caller guessing, or his load running."""
+    """Broken if a caller gets no message of a SIGTERM, or if its load goes on."""
     port = free_port()
     coordinator = fleet.coordinator("--http", f"127.0.0.1:{port}")
     fleet.coordinator()

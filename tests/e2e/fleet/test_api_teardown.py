@@ -1,6 +1,6 @@
 """Setup and teardown over HTTP, by a hostile caller that shares no code with the product.
 
-What commands make of it is in `tests/faults/teardown/test_teardown_http.py`."""
+`tests/faults/teardown/test_teardown_http.py` tests the commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECRET = "s3cret-of-a-claim"  # noqa: S105  (made up)
 
 
 def claim(sound: dict[str, Any], claimant: str = "cli-1") -> dict[str, Any]:
-    """A setup that could begin."""
+    """A valid claim of a setup."""
     sha256 = hashlib.sha256(BUNDLE).hexdigest()
     return {
         "claim": {
@@ -44,15 +44,15 @@ def claim(sound: dict[str, Any], claimant: str = "cli-1") -> dict[str, Any]:
 
 
 def owed(caller: Caller, what: str, body: object = None, run: str = RUN) -> Answer:
-    """Asks about what a run owes."""
+    """Asks whether a run owes a teardown."""
     return caller.ask("GET" if body is None else "POST", f"/run/{run}/owed{what}", body)
 
 
 def test_a_claim_is_judged_like_any_request(
     caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if something that no teardown could be played from is owed for ever, or an answer
-    quotes a secret."""
+    """Broken if a claim that no teardown can be played from is owed for ever, or if a response
+    contains a secret."""
     sound = claim(plan(loadpilot, oracle))
     text = json.dumps(sound).encode()
     wrong_plan = {**sound["claim"], "plan": {**sound["claim"]["plan"], "target": "ftp://x"}}
@@ -81,8 +81,8 @@ def test_a_claim_is_judged_like_any_request(
 def test_a_setup_belongs_to_its_claimant(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a second caller can begin, ask for, or end what the first one has begun; or if its
-    secrets are given to a caller without a token."""
+    """Broken if a second caller can begin, read or end the setup of the first one, or if a caller
+    without a token gets its secrets."""
     sound = plan(loadpilot, oracle)
     assert owed(caller, "/setup", claim(sound)).status == 201
     state = owed(caller, "").json
@@ -108,7 +108,7 @@ def test_a_setup_belongs_to_its_claimant(
     assert means.status == 403
     assert SECRET.encode() not in means.body
     assert oracle.counts().received == 0
-    # Without beats for ten seconds another claimant may play it, and then only that one.
+    # After ten seconds without heartbeats another claimant may play it, and then only that one.
     assert owed(caller, "/claim", {"claimant": "cli-2", "by": "x"}).json == {"claim": "taken"}
     answer = caller.ask("POST", "/run", {"plan": sound, "run": RUN, "claimant": "cli-1"})
     assert "must still be held by" in answer.problems

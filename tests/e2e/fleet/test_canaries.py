@@ -1,7 +1,7 @@
-"""Known random values in the place of every secret of a run: after runs that succeed, fail and lose
-a part they are in no store, log, file, page, output or command line.
+"""Known random values in the place of every secret of a run. After runs that succeed, fail or lose
+a part, they are in no store, log, file, page, output or command line.
 
-What the scenario names as plain stands for everything that is searched: it must be found.
+A value that the scenario does not declare as secret must be found by the same search.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ READ = (
     *("", "/plan", "/story", "/agents", "/series", "/heat", "/errors", "/annotations"),
     *("/page", "/file", "/live"),
 )
-"""Routes below a run, all of which are read."""
+"""All routes below a run."""
 
 
 def kept(file: Path, text: str) -> str:
@@ -81,8 +81,7 @@ def kept(file: Path, text: str) -> str:
 
 
 class Secrets:
-    """The canaries of one test, and the files that hold one because it is there that a program
-    reads it."""
+    """The canaries of one test, and the files from which programs read them."""
 
     def __init__(self, folder: Path, nats: str) -> None:
         self.key, self.key_text = new_key("ci", "local", Role.ADMIN, int(time.time()), None)
@@ -106,7 +105,7 @@ class Secrets:
 
 
 def assert_arrived(oracle: Oracle, receiver: Receiver, secrets: Secrets) -> None:
-    """The target and the server of metrics have what they need."""
+    """Asserts that the target and the server of metrics received their secrets."""
     gets = [one for one in oracle.requests() if one.route == "/get"]
     canaries = secrets.canaries
     wanted = (f"Bearer {canaries['bearer']}", canaries["shop_key"], canaries["visitor"])
@@ -122,7 +121,7 @@ def assert_arrived(oracle: Oracle, receiver: Receiver, secrets: Secrets) -> None
 
 
 def pages(gateway: Gateway, secrets: Secrets, run: str) -> dict[str, bytes]:
-    """Every answer of the gateway about a run that is over."""
+    """Every response of the gateway about a run that is over."""
     shown = {"Authorization": f"Bearer {secrets.key_text}"}
     paths = [f"{API}/runs/{run}{path}" for path in READ]
     paths += [f"{API}/{path}" for path in ("runs", "scenarios", "me", "keys")]
@@ -137,7 +136,7 @@ def pages(gateway: Gateway, secrets: Secrets, run: str) -> dict[str, bytes]:
 
 
 def documents(loadpilot: Loadpilot, fleet: Fleet, run: str) -> dict[str, str]:
-    """What the command writes of a run that is over; files land in its folder."""
+    """The output of all commands about a run that is over; their files are in its folder."""
     at = ("--nats-url", fleet.url)
     commands = (
         *(("report", run, "-v"), ("report", run, "--json"), ("report", run, "--html", "run.html")),
@@ -223,8 +222,8 @@ def test_secrets_are_nowhere_after_a_run(
         for file in files_below(tmp_path)
         if not any(file == one or one in file.parents for one in by_design)
     ]
-    # The search finds what is stored, in the log, in an archive and in answers.
-    assert during, "the secrets of a run are in the store while it goes on"
+    # The search finds a stored value in the log, in an archive and in responses.
+    assert during, "the store lacks the secrets of a run that goes on"
     for place in (fleet.folder / "store", loadpilot.folder / "run.lprun"):
         found = [place] if place.is_file() else files_below(place)
         assert secrets.plain.stored("plain", found), place
@@ -236,7 +235,7 @@ def test_secrets_are_nowhere_after_a_run(
 
 
 def lose(ending: str, fleet: Fleet, parts: dict[str, Running], state: tuple[str, ...]) -> None:
-    """Kill a part of the fleet, and start what replaces it."""
+    """Kill a part of the fleet, and start its replacement."""
     lost = ending.partition("_killed")[0]
     if lost not in parts:
         return

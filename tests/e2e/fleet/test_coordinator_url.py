@@ -32,9 +32,9 @@ class Guarded(VUser):
 
 
 def comparable(finished: Finished) -> list[str]:
-    """What a command prints of a run, without what differs from run to run: the words.
+    """The words that a command prints of a run, without values that differ from run to run.
 
-    The certificate is left out: a busy machine degrades that of one run.
+    The certificate is left out: a busy machine may degrade that of one run.
     """
     quality = ("certificate", "DEGRADED")
     lines = (line.strip() for line in finished.stdout.splitlines())
@@ -46,7 +46,7 @@ def comparable(finished: Finished) -> list[str]:
 def test_it_does_what_it_does_without(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if runs over HTTP show or count anything else than runs over NATS."""
+    """Broken if runs over HTTP show or count other things than runs over NATS."""
     port = free_port()
     fleet.coordinator("--http", f"127.0.0.1:{port}")
     for name in ("a-1", "a-2"):
@@ -79,7 +79,8 @@ def test_it_does_what_it_does_without(
 def test_secrets_and_python_travel(
     fleet: Fleet, loadpilot: Loadpilot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a secret stays anywhere, or what needs the object store is lost on the way."""
+    """Broken if a secret is stored anywhere, or if content for the object store is lost on the
+    way."""
     port = free_port()
     coordinator = fleet.coordinator("--http", f"127.0.0.1:{port}")
     fleet.agent("able")
@@ -103,7 +104,9 @@ def test_secrets_and_python_travel(
     ended = coordinator.end(20)
     scene = loadpilot.folder / "scene_1.py"
     files = [file for file in files_below(loadpilot.folder) if file != scene]
-    assert files_with("Guarded", files_below(fleet.folder)), "the search finds nothing"
+    assert files_with("Guarded", files_below(fleet.folder)), (
+        "the search does not find a stored value"
+    )
     assert files_with(secret, [*files, *files_below(fleet.folder)]) == []
     assert secret not in guarded.stdout + guarded.stderr + ended.stderr
 
@@ -175,7 +178,7 @@ def test_over_tls_and_with_a_token(
 def test_an_unreachable_coordinator_is_named(
     loadpilot: Loadpilot, oracle: Oracle, closed_port: int
 ) -> None:
-    """Broken if the command waits for a coordinator that is not there, or starts half a run."""
+    """Broken if the command waits for an absent coordinator, or starts half a run."""
     url = f"http://127.0.0.1:{closed_port}"
     ended = loadpilot.run(WEIGHTED, oracle.url, *SHORT, "--coordinator-url", url)
     assert ended.code == 4

@@ -1,4 +1,4 @@
-"""Mistakes in settings that hold a secret: what is printed says which one, and not its value."""
+"""Mistakes in settings that contain a secret: the message names the setting, and not its value."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def name_of(command: tuple[tuple[str, ...], Mapping[str, str]]) -> str:
 def test_no_text_has_the_secret(
     command: tuple[tuple[str, ...], Mapping[str, str]], tmp_path: Path
 ) -> None:
-    """Broken if a refusal, an error or a summary quotes a password, a token or a key, or if one
-    lands in a file. 1 s each."""
+    """Broken if a refusal, an error or a summary contains a password, a token or a key, or if a
+    file does. 1 s each."""
     canaries = Canaries("it")
     for file, text in (("secret", "SECRET"), ("curl.txt", CURL), ("scene.py", SCENE)):
         _write(tmp_path / file, text, canaries)
@@ -138,7 +138,7 @@ def test_no_text_has_the_secret(
         timeout=60,
         check=False,
     )
-    assert ended.stdout + ended.stderr, "it says something"
+    assert ended.stdout + ended.stderr, "there is no message"
     assert ended.returncode in {0, 1, 2, 3, 4}, ended.stderr
     written = [file for file in files_below(tmp_path) if file not in before]
     canaries.assert_nowhere(written, {"stdout": ended.stdout, "stderr": ended.stderr})

@@ -1,4 +1,4 @@
-"""Runs on a fleet: agents that stay, that others started, and that differ."""
+"""Runs on a fleet: its agents stay, were started elsewhere, and differ."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ HOWTO = Path(__file__).parents[3] / "docs" / "howto" / "fleet" / "run-a-fleet.md
 def test_one_run_after_another_and_two_at_once(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if agents are gone after a run, serve only one at a time, or mix two up; or if the
-    command starts anything of its own."""
+    """Broken if agents end with a run, serve only one run at a time, or mix two up, or if the
+    command starts processes of its own."""
     fleet.coordinator()
     for name in ("a-1", "a-2"):
         fleet.agent(name)
@@ -70,7 +70,7 @@ def test_one_run_after_another_and_two_at_once(
 def test_a_command_says_that_nats_is_away_and_back(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a command waits without a word for a server that is away. 10 s."""
+    """Broken if a command waits without a message for a server that is away. 10 s."""
     fleet.coordinator()
     fleet.agent("a-1")
     flags = ("--rps", "20", "--duration", "60s", "--external-agents", "1")
@@ -92,7 +92,7 @@ def test_a_command_says_that_nats_is_away_and_back(
 def test_compiled_code_runs_on_agents_without_python(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if what compiles still needs an interpreter, or is prepared on this side."""
+    """Broken if a compiled scenario needs an interpreter, or if the command prepares its users."""
     fleet.coordinator("--compiled-only")
     fleet.agent("plain-1", program=PLAIN_AGENT)
     fleet.agent("plain-2", program=PLAIN_AGENT)
@@ -113,7 +113,8 @@ def test_compiled_code_runs_on_agents_without_python(
 def test_python_goes_to_agents_that_have_it(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if an agent without Python gets a share of it, or users log in on the agents."""
+    """Broken if an agent without Python gets a share of a Python scenario, or if users log in on
+    the agents."""
     fleet.coordinator()
     fleet.agent("plain", program=PLAIN_AGENT)
     fleet.agent("shy", "--no-python")
@@ -139,7 +140,7 @@ def test_python_goes_to_agents_that_have_it(
 
 @pytest.mark.slow
 def test_a_run_asks_for_labels(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run lands on agents without the labels it needs."""
+    """Broken if a run gets agents without the labels that it requires."""
     fleet.coordinator()
     fleet.agent("us", "--label", "zone=us")
     fleet.agent("eu", "--label", "zone=eu", "--label", "size=xl")
@@ -156,7 +157,7 @@ def test_a_run_asks_for_labels(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracl
 def test_an_agent_that_joins_late_is_waited_for(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run starts without the agents that it asked for, or does not say what it waits
+    """Broken if a run starts without the agents that it requested, or does not say what it waits
     for."""
     fleet.coordinator()
     fleet.agent("a-1")
@@ -175,7 +176,7 @@ def test_an_agent_that_joins_late_is_waited_for(
 def test_an_interruption_stops_the_run_and_not_the_fleet(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if Ctrl-C leaves the load running, or takes the agents along."""
+    """Broken if Ctrl-C leaves the load running, or ends the agents."""
     fleet.coordinator()
     agents = [fleet.agent(name) for name in ("a-1", "a-2")]
     flags = ("--rps", "100", "--duration", "60s", "--external-agents", "2")
@@ -183,7 +184,7 @@ def test_an_interruption_stops_the_run_and_not_the_fleet(
         assert oracle.wait_count(100, 30)
         at_us, below = interrupt(running, signal.SIGINT)
         finished = running.end(20)
-    assert below == [], "a fleet's run has no processes here"
+    assert below == [], "the command of a fleet's run has child processes"
     last_us = oracle.counts().last_us
     assert last_us is not None
     assert last_us - at_us < STOP_US
@@ -206,7 +207,7 @@ def test_an_interruption_stops_the_run_and_not_the_fleet(
 def test_a_run_whose_command_was_killed_stops_by_itself(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a laptop that is closed leaves its load on the target."""
+    """Broken if load goes on after its command was killed, as when a laptop is closed."""
     coordinator = fleet.coordinator()
     fleet.agent("a-1")
     with fleet.start(loadpilot, WEIGHTED, oracle.url, "--rps", "50", "--duration", "60s") as run:
@@ -214,7 +215,7 @@ def test_a_run_whose_command_was_killed_stops_by_itself(
         run.kill()
         coordinator.until("RunSealed")
     before = oracle.counts().received
-    assert before < 25 * 50, "ten seconds, and some to notice"
+    assert before < 25 * 50, "load went on for more than ten seconds and the time to notice"
     listed = loadpilot.call("runs", "--nats-url", fleet.url)
     assert " abandoned " in listed.stdout
     assert_whole(fleet.run(loadpilot, WEIGHTED, oracle.url, *SHORT), PLANNED)
@@ -264,7 +265,7 @@ def test_what_is_missing_is_named_and_nothing_starts(
 
 @pytest.mark.slow
 def test_the_howto_does_what_it_says(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the commands of the page do something else."""
+    """Broken if the commands of the how-to do not work as described."""
     commands = [
         shlex.split(line)
         for block in HOWTO.read_text(encoding="utf-8").split("```")[1::2]
@@ -292,7 +293,7 @@ def test_the_howto_does_what_it_says(fleet: Fleet, loadpilot: Loadpilot, oracle:
                 assert words[2] == "--id"
                 fleet.agent(words[3], *words[4:])
             case "run" if "--listen" in words:
-                pass  # test_listen.py does what it prints
+                pass  # test_listen.py executes the printed command
             case "run" if "--dry-run" in words:
                 assert loadpilot.call(name, *words[: words.index(">")]).stdout.startswith("{")
             case "run" | "runs" | "report":
@@ -311,7 +312,7 @@ def test_the_howto_does_what_it_says(fleet: Fleet, loadpilot: Loadpilot, oracle:
 def test_an_agent_of_another_fleet_finds_its_words(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if scripts that start agents by `--coordinator HOST:PORT` have to be written anew."""
+    """Broken if scripts that start agents by `--coordinator HOST:PORT` must be rewritten."""
     fleet.coordinator()
     place = f"127.0.0.1:{fleet.port}"
     fleet.member("agent", "--coordinator", place, "--agent-id", "by-flag")
@@ -328,7 +329,8 @@ def test_an_agent_of_another_fleet_finds_its_words(
 
 
 def test_an_agent_has_room_for_all_its_files_before_there_is_load(fleet: Fleet) -> None:
-    """Broken if a firing thread waits for the kernel whenever connections outgrow the table."""
+    """Broken if a firing thread waits for the kernel whenever connections exceed the table of file
+    descriptors."""
     fleet.coordinator()
     agent = fleet.agent("roomy", "--max-in-flight", "3000")
     status = Path(f"/proc/{agent.pid}/status").read_text(encoding="utf-8")

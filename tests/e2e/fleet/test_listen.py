@@ -1,5 +1,5 @@
-"""`loadpilot run --listen`: a local stack that agents of other machines join. The other machine is
-another loopback address: the printed invitation must be all that it needs."""
+"""`loadpilot run --listen`: a local stack that agents of other machines join. Another loopback
+address stands for the other machine. The printed invitation must be all that it needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE_S = 30.0
 
 
 class Invited:
-    """What a command printed for another machine."""
+    """The invitation that a command printed for another machine."""
 
     def __init__(self, running: Running) -> None:
         self.lines = [running.until("listening for agents of other machines at")]
@@ -46,7 +46,7 @@ class Invited:
 
 @contextmanager
 def guest(invited: Invited, folder: Path, environ: pytest.MonkeyPatch) -> Iterator[Running]:
-    """Another machine that has the files, and runs the printed command."""
+    """Starts an agent as another machine does: with the files, by the printed command."""
     folder.mkdir()
     (folder / "token").write_bytes(invited.token_file.read_bytes())
     if invited.authority is not None:
@@ -63,7 +63,8 @@ def guest(invited: Invited, folder: Path, environ: pytest.MonkeyPatch) -> Iterat
 def test_a_guest_takes_its_share(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if what is printed does not work as it stands, or the guest's work is not counted."""
+    """Broken if the printed command does not work as it is, or if the guest's work is not
+    counted."""
     place = f"127.0.0.2:{free_port()}"
     flags = (*SHORT, "-v", "--listen", place, "--external-agents", "1")
     with loadpilot.start(WEIGHTED, oracle.url, *flags) as running:
@@ -86,7 +87,9 @@ def test_a_guest_takes_its_share(
     with again as running:
         second = Invited(running)
         assert_whole(running.end(), PLANNED)
-    assert second.text == invited.text, "a guest would need new files for each run"
+    assert second.text == invited.text, (
+        "the certificate changed: a guest would need new files for each run"
+    )
     report = loadpilot.call("report", finished.run, "-v")
     assert report.stdout == finished.stdout
 
@@ -95,7 +98,7 @@ def test_a_guest_takes_its_share(
 def test_who_has_not_both_is_kept_out(
     loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if the stack can be used without its token, or be spoken to without TLS."""
+    """Broken if the stack accepts connections without its token or without TLS."""
     place = f"127.0.0.2:{free_port()}"
     flags = ("--rps", "20", "--duration", "60s", "--listen", place)
     with loadpilot.start(WEIGHTED, oracle.url, *flags) as running:
@@ -120,12 +123,12 @@ def test_who_has_not_both_is_kept_out(
             listed = loadpilot.call("runs", *known)
         assert (listed.code, len(listed.stdout.splitlines())) == (0, 2)
         readers = loadpilot.call("runs")
-        assert readers.code == 0, "the owner of the folder reads it as ever"
+        assert readers.code == 0, "the owner of the folder cannot read it"
 
 
 def assert_closed_to_the_uninvited(invited: Invited) -> None:
-    """As a foreigner sees the port: it wants TLS before anything, and shows the certificate whose
-    fingerprint was printed."""
+    """Asserts that the port requires TLS first, and presents the certificate whose fingerprint was
+    printed."""
     host = invited.url.removeprefix("tls://").rpartition(":")[0]
     with socket.create_connection((host, invited.port), PATIENCE_S) as raw:
         assert b'"tls_required":true' in raw.recv(4096)
@@ -142,14 +145,16 @@ def assert_closed_to_the_uninvited(invited: Invited) -> None:
     assert hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest() == invited.fingerprint
     own = [one for one in Path("/proc/net/tcp").read_text().splitlines() if " 0A " in one]
     listening = {int(one.split()[1].partition(":")[2], 16): one.split()[1] for one in own}
-    assert listening[invited.port].startswith("0200007F"), "it listens at the address of the flag"
+    assert listening[invited.port].startswith("0200007F"), (
+        "the server does not listen at the address of the flag only"
+    )
 
 
 @pytest.mark.slow
 def test_a_certificate_of_ones_own(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a company's own authority cannot vouch for the stack."""
+    """Broken if the stack cannot use a certificate of a company's own authority."""
     own = identity(tmp_path / "own", "IP:127.0.0.3")
     place = f"127.0.0.3:{free_port()}"
     flags = (
@@ -170,7 +175,7 @@ def test_a_certificate_of_ones_own(
 def test_what_cannot_be_opened_is_named(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a stack is opened elsewhere than asked, or not at all and silently."""
+    """Broken if a stack listens at another address than requested, or silently at none."""
     with socket.create_server(("127.0.0.2", 0)) as taken:
         place = f"127.0.0.2:{taken.getsockname()[1]}"
         ended = loadpilot.run(WEIGHTED, oracle.url, *SHORT, "--listen", place)

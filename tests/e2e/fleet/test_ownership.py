@@ -26,7 +26,7 @@ FILE = "/.well-known/loadpilot"
 
 
 class PublishingTarget(BaseHTTPRequestHandler):
-    """A target that publishes a file, and counts what else comes."""
+    """A target that publishes a file, and counts all other requests."""
 
     protocol_version = "HTTP/1.1"
     published: ClassVar[dict[str, tuple[int, str]]] = {}
@@ -62,7 +62,7 @@ class PublishingTarget(BaseHTTPRequestHandler):
 
 @contextmanager
 def publishing_target() -> Iterator[str]:
-    """A site, by its URL."""
+    """Starts a target; yields its URL."""
     PublishingTarget.published.clear()
     PublishingTarget.received.clear()
     PublishingTarget.loaded.clear()
@@ -119,7 +119,7 @@ def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
         ours, theirs = token("shop", url), token("search", url)
         assert ours == token("shop", "127.0.0.1") != theirs
 
-        # Below the rate no target is asked.
+        # Below the rate, agents request no token.
         slow = run(url, "--rps", "10", "--duration", "1s")
         assert slow.judged == 0, slow.stderr
         assert (PublishingTarget.received[FILE], PublishingTarget.received["load"]) == (0, 10)
@@ -153,7 +153,7 @@ def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
         assert_whole(run(url, *SHORT), PLANNED)
         assert (PublishingTarget.received[FILE], PublishingTarget.received["load"]) == (1, PLANNED)
 
-        # A closed loop could be as fast as the target.
+        # A closed loop can be as fast as the target.
         PublishingTarget.published[FILE] = (404, "")
         PublishingTarget.received.clear()
         users = run(url, "--users", "1", "--duration", "1s")
@@ -165,8 +165,8 @@ def test_a_target_is_loaded_above_the_rate_only_with_the_token_of_the_tenant(
 def test_all_targets_are_asked_at_once(
     fleet: Fleet, loadpilot: Loadpilot, key: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if slow targets of one run, each of them proven, are asked in turn: then the agent is
-    late, and the run is cancelled. 8 s."""
+    """Broken if slow targets of one run, each with a token, are checked one after the other: the
+    agent would be late, and the run would be cancelled. 8 s."""
     shared(fleet, key)
     monkeypatch.setattr(PublishingTarget, "file_delay_s", 2.5)
     token = ("admin", "ownership-token", "shop", "127.0.0.1", "--key-file", str(key))
@@ -199,7 +199,7 @@ def test_a_rate_is_not_raised_without_a_proof(
 
 
 def test_a_key_that_others_may_read_is_refused(loadpilot: Loadpilot, key: Path) -> None:
-    """Broken if any user of the machine can make tokens, or a key is printed."""
+    """Broken if any user of the machine can make tokens, or if a key is printed."""
     for mode, text, rule in (
         (0o644, "k" * 40, "only its owner may read"),
         (0o600, "hunter2", "a key of 32 to 1024 bytes"),

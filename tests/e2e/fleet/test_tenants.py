@@ -46,13 +46,13 @@ def shared(fleet: Fleet, *flags: str, tenants: str = TENANTS) -> Running:
 
 
 def subjects(fleet: Fleet, run: str) -> set[str]:
-    """The tenants on whose subjects the log has records about a run."""
+    """The tenants on whose subjects the log has messages of a run."""
     entries = rawlog.read_from(f"nats://{fleet.token}@127.0.0.1:{fleet.port}")
     return {entry.subject.split(".")[1] for entry in entries if entry.subject.split(".")[3] == run}
 
 
 def publish(fleet: Fleet, messages: list[tuple[str, object]]) -> None:
-    """Publish messages as a user that may publish anything."""
+    """Publish messages as a user that may publish to any subject."""
 
     async def send() -> None:
         client = await nats.connect(fleet.url, token=fleet.token)
@@ -68,7 +68,7 @@ def publish(fleet: Fleet, messages: list[tuple[str, object]]) -> None:
 def test_two_tenants_share_two_agents(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, other: Oracle
 ) -> None:
-    """Broken if two tenants' runs mix on the agents that they share, or one's log holds records of
+    """Broken if two tenants' runs mix on shared agents, or if the log of one tenant has messages of
     the other's run."""
     shared(fleet)
     for name in ("a-1", "a-2"):
@@ -93,7 +93,7 @@ def test_two_tenants_share_two_agents(
 def test_what_a_killed_agent_left_is_reported_to_its_tenant(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a process that comes after a killed one reports on the subjects of another
+    """Broken if the successor of a killed process reports its tail on the subjects of another
     tenant, or not at all."""
     shared(fleet, "--lost-after", "4s", "--fence-after", "3s")
     state = ("--state-dir", str(tmp_path / "state"), "--fence", "3s")
@@ -121,11 +121,11 @@ def test_what_a_killed_agent_left_is_reported_to_its_tenant(
 def test_another_tenant_cannot_touch_a_run(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a record, a kill switch or a heartbeat on another tenant's subject changes a
+    """Broken if a message, a kill switch or a heartbeat on another tenant's subject changes a
     run."""
     coordinator = shared(fleet, "--owner-gone-after", "3s")
     agent = fleet.agent("a-1", *HOME)
-    # From then on the agent listens to the kill switches of that tenant.
+    # From now on the agent listens to the kill switches of that tenant.
     assert_whole(fleet.run(loadpilot, WEIGHTED, oracle.url, *SHORT, "--tenant", "search"), PLANNED)
     with fleet.start(loadpilot, WEIGHTED, oracle.url, *LONG, "--tenant", "shop") as running:
         run = running.run_id()
@@ -141,7 +141,7 @@ def test_another_tenant_cannot_touch_a_run(
         assert "the run belongs to tenant shop, not to tenant search" in line
         agent.until("halt of an unknown or another tenant's run")
         seen = oracle.counts().received
-        assert oracle.wait_count(seen + 200, 30), "the load went on"
+        assert oracle.wait_count(seen + 200, 30), "the load was stopped by another tenant"
 
         entries = rawlog.read_from(f"nats://{fleet.token}@127.0.0.1:{fleet.port}")
         ours = [entry for entry in entries if entry.subject.split(".")[3] == run]
@@ -154,13 +154,13 @@ def test_another_tenant_cannot_touch_a_run(
                 break
             oracle.wait_count(oracle.counts().received + 50, 1)
         coordinator.until("RunSealed")
-    assert oracle.counts().received < PLANNED + 20 * 100, "the run outlived its owner"
+    assert oracle.counts().received < PLANNED + 20 * 100, "the run went on without its owner"
 
 
 def test_the_kill_switch_of_a_tenant_stops_its_run(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if agents do not hear the kill switches of the tenants that they serve."""
+    """Broken if agents do not obey the kill switches of the tenants that they serve."""
     shared(fleet)
     agent = fleet.agent("a-1", *HOME)
     with fleet.start(loadpilot, WEIGHTED, oracle.url, *LONG, "--tenant", "shop") as running:
@@ -198,14 +198,14 @@ targets = ["localhost:{port}"]
     refused = run("unknown", oracle.url)
     assert refused.code == 2
     assert "must have a table [tenants.unknown] in " in refused.stdout
-    assert "shop" not in refused.stdout, "it names no other tenant"
+    assert "shop" not in refused.stdout, "the message names another tenant"
 
     listed = "is not among the targets of tenant shop"
     refused = run("shop", oracle.url)
     assert refused.code == 2
     assert f"target: not allowed: 127.0.0.1:{port} {listed}" in refused.stdout
 
-    # Only an agent knows what a name leads to.
+    # Only an agent knows the address of a name.
     by_name = oracle.url.replace("127.0.0.1", "localhost")
     failed = run("shop", by_name)
     assert failed.code not in {0, 1}
@@ -226,7 +226,7 @@ targets = ["localhost:{port}"]
 def test_a_run_above_the_limits_of_its_tenant_is_refused(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a limit is not kept, at the request or when a running run is steered."""
+    """Broken if a limit is not enforced, at the request or when a running run is steered."""
     limits = """
 [tenants.shop]
 max_rate = 100

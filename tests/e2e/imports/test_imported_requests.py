@@ -24,18 +24,18 @@ SECRETS = {"TOKEN": "token-of-ann", "X_API_KEY": "k-123456", "SECURITY_KEY": "k-
 
 @dataclass(frozen=True)
 class Expected:
-    """What a file says, written down by hand."""
+    """The requests of a file, written by hand."""
 
     file: str
     requests: list[tuple[str, str, bytes]]
     """Method, path and body."""
     headers: list[dict[str, str]]
-    """Headers of each request that must be there."""
+    """Headers that each request must have."""
     load: tuple[str, ...] = ("--rps", "1", "--duration", "1s", "--mode", "constant")
     """Flags with which each task runs once."""
     is_ordered: bool = True
     user_stages: str = ""
-    """Its closed loop, which the test replaces by one arrival."""
+    """The closed loop of the scenario, which the test replaces by one arrival."""
     beside: dict[str, str] = field(default_factory=dict)
     """Files beside the scenario."""
 
@@ -193,7 +193,8 @@ def test_the_requests_are_those_of_the_file(
 def test_the_requests_are_those_that_curl_itself_sends(
     loadpilot: Loadpilot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a scenario sends anything else than the commands it was written from. 4 s."""
+    """Broken if a scenario sends other requests than the curl commands that it was made from. 4
+    s."""
     monkeypatch.setenv("PASSWORD", "wonder")
     (tmp_path / "photo.txt").write_text("a photo\n")
     names = {"accept", "authorization", "content-type", "x-trace"}

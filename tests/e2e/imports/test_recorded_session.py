@@ -1,4 +1,4 @@
-"""A scenario of what passed through `loadpilot record` sends the same requests again."""
+"""A scenario that `loadpilot record` wrote sends the recorded requests again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ONCE = ("--rps", "1", "--duration", "1s", "--mode", "constant")
 
 
 def begun(loadpilot: Loadpilot, target: str, *flags: str) -> tuple[Running, str]:
-    """Start a recording; returns it and its URL."""
+    """Start a recording; return it and its URL."""
     recording = loadpilot.begin("record", "--target", target, "--listen", "0", *flags)
     return recording, recording.until("recording: ").split()[1]
 
@@ -63,7 +63,8 @@ def test_a_recorded_session_is_sent_again(loadpilot: Loadpilot, tmp_path: Path) 
 
 
 def test_what_names_the_proxy_is_changed_on_both_ways(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if a target that checks the origin refuses what it takes from its own pages. 2 s."""
+    """Broken if a target that checks the origin refuses requests that it accepts from its own
+    pages. 2 s."""
     with Oracle(built_binary(), tmp_path / "o.jsonl", log_headers=True) as oracle:
         recording, url = begun(loadpilot, oracle.url)
         with recording:
@@ -77,11 +78,11 @@ def test_what_names_the_proxy_is_changed_on_both_ways(loadpilot: Loadpilot, tmp_
     assert sent["host"] == oracle.url.removeprefix("http://")
     assert (sent["origin"], sent["referer"]) == (oracle.url, f"{oracle.url}/basket")
     assert "x-hop" not in sent
-    assert 'client.post("/a"' in finished.stdout, "without -o the scenario is the product"
+    assert 'client.post("/a"' in finished.stdout, "without -o the scenario is not printed"
 
 
 def test_a_dead_target_is_said_and_nothing_is_written(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if a request without an answer became part of the scenario. 2 s."""
+    """Broken if a request without a response becomes part of the scenario. 2 s."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     scenario = tmp_path / "scenario.py"
@@ -97,7 +98,7 @@ def test_a_dead_target_is_said_and_nothing_is_written(loadpilot: Loadpilot, tmp_
 
 
 def test_a_target_may_be_written_in_any_way(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if capitals or the default port of --target lose the whole session. 2 s."""
+    """Broken if capitals or the default port in --target lose the whole session. 2 s."""
     with Oracle(built_binary(), tmp_path / "o.jsonl") as oracle:
         target = oracle.url.replace("http://127.0.0.1", "HTTP://LocalHost")
         recording, url = begun(loadpilot, f"{target}/")
@@ -111,8 +112,8 @@ def test_a_target_may_be_written_in_any_way(loadpilot: Loadpilot, tmp_path: Path
 
 
 def test_a_compressed_body_reaches_the_target_as_it_came(loadpilot: Loadpilot) -> None:
-    """Broken if the target gets another body than its headers say, or the scenario one that hides
-    a secret. 2 s."""
+    """Broken if the target gets another body than its headers describe, or if the scenario has a
+    compressed body that hides a secret. 2 s."""
     packed, unreadable = gzip.compress(b'{"product": 7, "password": "hunter2"}'), b"\x0b\x02\x80a"
     headers = {"Content-Type": "application/json"}
     with echo() as (target, received):
@@ -151,7 +152,7 @@ def test_an_offer_of_another_protocol_is_answered_in_this_one(
 
 
 def test_a_body_above_the_limit_is_said_and_counted(loadpilot: Loadpilot) -> None:
-    """Broken if a request is missing from the scenario and nothing says so. 2 s."""
+    """Broken if the scenario silently lacks a request. 2 s."""
     with echo() as (target, received):
         recording, url = begun(loadpilot, target)
         with recording:
@@ -164,7 +165,7 @@ def test_a_body_above_the_limit_is_said_and_counted(loadpilot: Loadpilot) -> Non
 
 
 def test_only_redirects_to_the_target_lead_back(loadpilot: Loadpilot) -> None:
-    """Broken if a redirect to another port becomes an address that is none. 1 s."""
+    """Broken if a redirect to another port becomes an invalid address. 1 s."""
     with echo() as (target, _):
         recording, url = begun(loadpilot, target)
         with recording:
@@ -181,8 +182,8 @@ def test_only_redirects_to_the_target_lead_back(loadpilot: Loadpilot) -> None:
 
 
 def test_cookies_whose_names_need_tls_are_kept(loadpilot: Loadpilot) -> None:
-    """Broken if a browser refuses __Host- and __Secure- cookies, or if target or scenario get them
-    under another name. 1 s."""
+    """Broken if a browser refuses __Host- and __Secure- cookies, or if the target or the scenario
+    gets them under another name. 1 s."""
     with echo() as (target, received):
         recording, url = begun(loadpilot, target)
         with recording, httpx.Client(base_url=url) as client:
@@ -217,8 +218,8 @@ def test_a_download_that_the_client_ends_is_no_think_time(loadpilot: Loadpilot) 
 def test_an_authority_of_ones_own_is_named_by_the_environment(
     loadpilot: Loadpilot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a target is reached whose certificate nothing vouches for, or none with an
-    authority of its own. 2 s."""
+    """Broken if an untrusted certificate of a target is accepted, or if a target with an authority
+    of its own cannot be reached. 2 s."""
     own = identity(tmp_path / "tls", "IP:127.0.0.1")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(own.cert, own.key)
@@ -242,7 +243,8 @@ def test_an_authority_of_ones_own_is_named_by_the_environment(
 def test_a_wrong_value_starts_nothing(
     loadpilot: Loadpilot, flags: tuple[str, ...], says: str
 ) -> None:
-    """Each is named at once: an existing or impossible file not only after the recording."""
+    """Broken if a wrong value, such as an existing or impossible file, is named only after the
+    recording."""
     finished = loadpilot.call("record", *flags)
     assert finished.code == 2, finished.stderr
     assert says in finished.stderr

@@ -1,4 +1,4 @@
-"""Scenarios of notebooks run: their classes are spread over cells, and no file has them."""
+"""Scenarios in notebooks: their classes are spread over cells, and are in no file."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ RUN = "result = loadpilot.run(Shop, target={url!r})\nresult.report['arrivals']['
 
 
 def test_a_class_of_several_cells_runs(tmp_path: Path, oracle: Oracle) -> None:
-    """Broken if a scenario of a notebook needs a file, leaves the one of its run, or runs a text
-    that was edited back."""
+    """Broken if a scenario of a notebook needs a file, if the file of its run stays behind, or if a
+    run uses the text of a cell before its last edit."""
     edited = CELLS[1].replace("/api", "/next"), CLASS.replace("rps=40", "rps=30")
     texts = (*CELLS, *edited, *CELLS[1:], RUN.format(url=oracle.url))
     cells = [{"cell_type": "code", "source": text} for text in texts]
@@ -50,7 +50,7 @@ def test_a_class_of_several_cells_runs(tmp_path: Path, oracle: Oracle) -> None:
 
 @pytest.mark.slow
 def test_the_notebook_of_the_examples_runs(tmp_path: Path, oracle: Oracle) -> None:
-    """Broken if a cell fails, or a figure of the tables is not what the target counted. 15 s."""
+    """Broken if a cell fails, or if a figure in the tables is not that of the target. 15 s."""
     ran = execute(ROOT / "examples" / "figures.ipynb", tmp_path, {"LOADPILOT_TARGET": oracle.url})
     assert ran.returncode == 0, ran.stderr
     shown, judged, columns, sums, regressed = ran.stdout.splitlines()
@@ -63,7 +63,7 @@ def test_the_notebook_of_the_examples_runs(tmp_path: Path, oracle: Oracle) -> No
     assert sum(counted.values()) == 160
     assert regressed in {"True", "False"}
     received = [one.route for one in oracle.requests()]
-    # Both runs have their own seed, so that only their sum is known by task.
+    # Each run has a seed of its own, so that only the sum of both is known by task.
     assert len(received) == 320
     assert received[:160].count("/api/cart") == counted["buy"]
     assert not list(tmp_path.glob("*.py"))

@@ -1,4 +1,4 @@
-"""The pytest fixture `loadpilot_run`, as a user's tests have it."""
+"""The pytest fixture `loadpilot_run`, as users' tests use it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_test_fails_with_the_lines_of_its_gates(
 
 @pytest.mark.slow
 def test_a_test_passes_with_its_run(pytester: pytest.Pytester, oracle: Oracle) -> None:
-    """Broken if a good run fails its test, or the fixture has another result than the target."""
+    """Broken if a good run fails its test, or if the fixture has other figures than the target."""
     pytester.makepyfile(SCENARIO + TESTS.format(url=oracle.url))
     ran = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider", "-k", "good")
     if "INVALID" not in ran.stdout.str():  # a busy machine

@@ -1,4 +1,4 @@
-"""`loadpilot.run`: a run from a Python program, and what is left of it."""
+"""`loadpilot.run`: a run from a Python program, its result, and its processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLANNED = 40
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory without a past."""
+    """A new working directory."""
     path = tmp_path / "work"
     path.mkdir(exist_ok=True)
     monkeypatch.chdir(path)
@@ -52,7 +52,7 @@ def shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> type:
 
 
 def left_behind() -> list[Process]:
-    """What runs below this process, apart from the target."""
+    """Processes below this one, without the target."""
     return [one for one in descendants(os.getpid()) if "loadpilot-oracle" not in one.command]
 
 
@@ -69,8 +69,8 @@ def test_a_class_runs_and_its_result_is_that_of_the_log(
     loadpilot: Loadpilot,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if the result differs from what the target saw or the log says, or the run prints; or
-    if its log cannot be opened once the program works in another directory."""
+    """Broken if the result differs from the target or the log, if the run prints, or if its log
+    cannot be opened once the program has changed its working directory."""
     result = lp.run(shop, target=oracle.url, rps=PLANNED, seed=7, agents=2, tags={"from": "Python"})
     assert capfd.readouterr() == ("", "")
     seen = [one.route for one in oracle.requests()]
@@ -94,8 +94,8 @@ def test_a_class_runs_and_its_result_is_that_of_the_log(
 def test_the_log_of_a_fleet_is_opened_with_the_credentials_of_the_run(
     folder: Path, fleet: Fleet, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a run of a fleet that a file names is looked for on this machine, or one over HTTP,
-    where no log can be read, in a wrong place. 6 s."""
+    """Broken if a run of a configured fleet is searched on this machine, or if a run over HTTP,
+    whose log cannot be read, is searched anywhere. 6 s."""
     port = free_port()
     fleet.coordinator("--http", f"127.0.0.1:{port}")
     fleet.agent("a-1")
@@ -114,8 +114,8 @@ def test_the_log_of_a_fleet_is_opened_with_the_credentials_of_the_run(
 
 
 def test_a_gate_that_fails_raises_only_on_request(folder: Path, oracle: Oracle) -> None:
-    """Broken if a gate's failure is lost, its message has neither figure nor limit, or a folder
-    that is configured for dry runs has no results."""
+    """Broken if a gate's failure is lost, if its message lacks figure and limit, or if a folder
+    that is configured for dry runs gets no results."""
     (folder / "shop.py").write_text(SCENARIO)
     (folder / "loadpilot.toml").write_text("dry_run = true\njson = true\ndetach = true\n")
     result = lp.run(Path("shop.py"), target=oracle.url, thresholds={"p99_ms": 0.0001})
@@ -128,7 +128,7 @@ def test_a_gate_that_fails_raises_only_on_request(folder: Path, oracle: Oracle) 
 
 
 def test_runs_of_other_threads_below_an_event_loop_add_up(shop: type, oracle: Oracle) -> None:
-    """Broken if a run needs the main thread, or two at a time take each other's log."""
+    """Broken if a run needs the main thread, or if two runs at a time use one log."""
 
     async def both() -> list[lp.RunResult]:
         runs = (asyncio.to_thread(lp.run, shop, target=oracle.url, seed=seed) for seed in (1, 2))
@@ -146,7 +146,8 @@ def test_runs_of_other_threads_below_an_event_loop_add_up(shop: type, oracle: Or
 def test_a_refusal_has_the_messages_of_the_command(
     keywords: dict[str, str], folder: Path, loadpilot: Loadpilot
 ) -> None:
-    """Broken if Python is told less about a mistake than the command line, or a run starts."""
+    """Broken if the exception says less about a mistake than the command line, or if a run
+    starts."""
     (folder / "shop.py").write_text(SCENARIO)
     flags = [f"--{name}={value}" for name, value in keywords.items()]
     said = loadpilot.call("run", "shop.py", *flags).stderr
@@ -159,7 +160,8 @@ def test_a_refusal_has_the_messages_of_the_command(
 
 
 def test_a_script_without_a_guard_is_refused(folder: Path, oracle: Oracle) -> None:
-    """Broken if a script whose run loads the script again starts runs without end."""
+    """Broken if a script without a guard, which its own run loads again, starts runs without
+    end."""
     text = f"import loadpilot\n{SCENARIO}\nloadpilot.run(Shop, target={oracle.url!r})\n"
     with Program(folder, text) as program:
         ended = program.end()
@@ -202,7 +204,7 @@ if __name__ == "__main__":
         program.signal(signal.SIGINT)
         ended = program.end()
     verdict, code, started = ended.stdout.split()
-    # On a busy machine the schedule of a run of some ms may be too late to count.
+    # On a busy machine a run of some ms may be too late to be trusted.
     assert (verdict in {"STOPPED", "VOID"}, code) == (True, "130"), ended.stderr
     assert ended.code in {1, 130, -signal.SIGINT}
     received = len(oracle.requests())
@@ -212,7 +214,7 @@ if __name__ == "__main__":
 
 
 def test_a_run_ends_with_a_program_that_is_killed(folder: Path, oracle: Oracle) -> None:
-    """Broken if the stack of a killed program goes on to load the target."""
+    """Broken if the stack of a killed program continues to load the target."""
     text = f"""
 import loadpilot
 {SCENARIO}

@@ -38,8 +38,8 @@ def number(request: Request) -> int:
 
 
 def test_arrivals_send_the_requests_of_a_list_in_turn(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if a request, its body, header or origin depended on who sends it, or if the order
-    were another than that of the file.
+    """Broken if a request, its body, header or origin depends on the agent that sends it, or if the
+    order differs from that of the file.
 
     Costs 6 s.
     """
@@ -94,7 +94,7 @@ def test_arrivals_send_the_requests_of_a_list_in_turn(loadpilot: Loadpilot, tmp_
 
 
 def test_two_attacks_with_one_list_keep_their_rows(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if an attack, or a dry run, deletes the rows that the agents of another one read.
+    """Broken if an attack, or a dry run, deletes the rows that agents of another attack read.
 
     Costs 4 s.
     """
@@ -114,8 +114,8 @@ def test_two_attacks_with_one_list_keep_their_rows(loadpilot: Loadpilot, oracle:
 
 
 def test_a_long_list_stays_in_its_file(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a list that is not kept in memory had another order, or each path a row in the
-    report.
+    """Broken if a list that is not kept in memory is sent in another order, or if each path has a
+    row in the report.
 
     Costs 4 s.
     """
@@ -133,8 +133,8 @@ def test_a_long_list_stays_in_its_file(loadpilot: Loadpilot, oracle: Oracle) -> 
 
 
 def test_rates_tag_each_call_on_standard_output(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a call had another rate than was planned when it was due, or if anything but calls
-    were on standard output.
+    """Broken if a call has another rate than the planned one at its due time, or if standard output
+    has lines other than calls.
 
     Costs 7 s.
     """
@@ -159,7 +159,7 @@ def test_rates_tag_each_call_on_standard_output(loadpilot: Loadpilot, oracle: Or
 def test_requests_come_from_a_pipe_and_calls_go_into_one(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if standard input is not read, or a reader that is gone does not end the run.
+    """Broken if standard input is not read, or if the run goes on after its reader has ended.
 
     Costs 5 s.
     """

@@ -1,4 +1,5 @@
-"""A closed loop counts every request too, keeps each user's weights, and is labelled as one."""
+"""A closed loop: every request is counted, each user keeps the weights, and the output names it as
+one."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ WEIGHTS = {"/often": 5, "/rarely": 1}
 ROUTES = {"often": "/often", "rarely": "/rarely"}
 USERS = 8
 ANSWER_MS = 20
-"""Bounds the load: 8 users of 20 ms a request send at most 400 a second."""
+"""Response time, which limits the load: 8 users with 20 ms a request send at most 400 a second."""
 SECS = 6
 RESTING = """
 import math
@@ -36,7 +37,7 @@ HOW = {
 
 
 def test_every_iteration_of_every_user_is_counted(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """A user that is forgotten, doubled, or out of step with its weights shows here."""
+    """Broken if a user is missing or doubled, or does not keep the weights of its tasks."""
     oracle.delay(ANSWER_MS)
     flags = ("--users", str(USERS), "--duration", f"{SECS}s", "--agents", "2")
     finished = loadpilot.run(WEIGHTED, oracle.url, *flags)
@@ -49,7 +50,7 @@ def test_every_iteration_of_every_user_is_counted(loadpilot: Loadpilot, oracle: 
     assert report["calls"]["outcomes"] == {"ok": len(requests)}
     assert sum(arrivals["dropped"].values()) == arrivals["lost"] == 0
     assert report["gaps"]["lost"] == []
-    # Each user waits for its answers and for nothing else; a busy machine makes it slower.
+    # Each user waits only for its responses; a busy machine makes it slower.
     most = USERS * SECS * 1_000 // ANSWER_MS
     assert most // 3 < len(requests) <= most + USERS
 
@@ -83,7 +84,7 @@ def test_every_iteration_of_every_user_is_counted(loadpilot: Loadpilot, oracle: 
 
 
 def times_by_user(oracle: Oracle) -> dict[int, list[int]]:
-    """When each user came, in µs."""
+    """Times of the requests of each user, in µs."""
     of_user: dict[int, list[int]] = defaultdict(list)
     for request in oracle.requests():
         _, who, _ = (request.id or "").split("/")
@@ -93,7 +94,8 @@ def times_by_user(oracle: Oracle) -> dict[int, list[int]]:
 
 @pytest.mark.parametrize("how", HOW)
 def test_paced_users_come_every_so_often(loadpilot: Loadpilot, oracle: Oracle, how: str) -> None:
-    """Broken if a user's pace depends on how long its target takes, or all come at a time."""
+    """Broken if a user's pace depends on the response time of the target, or if all users begin at
+    once."""
     oracle.delay(200)
     scene = RESTING.format(rest='pacing="1s"', **HOW[how])
     finished = loadpilot.run(scene, oracle.url, "--agents", "2")
@@ -105,10 +107,10 @@ def test_paced_users_come_every_so_often(loadpilot: Loadpilot, oracle: Oracle, h
     for of_user in times.values():
         # The last user begins 250 ms before the end, which a stall of the machine may skip.
         assert len(of_user) in {3, 4}, times
-        # A stall lengthens some gaps; a user who waits for the answer as well has only long ones.
+        # A stall lengthens some gaps; a user that also waits for its response has only long ones.
         assert min(b - a for a, b in pairwise(of_user)) < 1_150_000, times
     begins = sorted(of_user[0] for of_user in times.values())
-    assert begins[-1] - begins[0] > 300_000, "they march in step"
+    assert begins[-1] - begins[0] > 300_000, "the users begin at the same time"
     assert finished.report["arrivals"]["started"] == sum(map(len, times.values()))
     assert finished.report["run"]["rest"] == {"pacing": {"every_us": 1_000_000}}
 
@@ -117,7 +119,8 @@ def test_paced_users_come_every_so_often(loadpilot: Loadpilot, oracle: Oracle, h
 def test_thinking_users_rest_after_their_answers(
     loadpilot: Loadpilot, oracle: Oracle, how: str
 ) -> None:
-    """Broken if users think while they wait for an answer, too short, or all alike."""
+    """Broken if think time runs while a user waits for a response, if it is too short, or if it is
+    the same for all."""
     oracle.delay(100)
     scene = RESTING.format(rest='wait=("200ms", "600ms")', **HOW[how])
     finished = loadpilot.run(scene, oracle.url, "--agents", "2")
@@ -128,6 +131,6 @@ def test_thinking_users_rest_after_their_answers(
     gaps = [b - a for of_user in times.values() for a, b in pairwise(of_user)]
     assert finished.report["arrivals"]["started"] == sum(map(len, times.values()))
     assert min(gaps) >= 300_000
-    # Evenly from 200 to 600 ms: half of them on each side of the middle, give or take.
+    # Uniform from 200 to 600 ms: about half of them on each side of the middle.
     short = sum(gap < 500_000 for gap in gaps)
     assert 0.2 < short / len(gaps) < 0.8, gaps

@@ -1,4 +1,4 @@
-"""What the report says was sent is what the target received: exactly, to the last request."""
+"""The report has exactly the requests that the target received, to the last one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEIGHTS = {"often": 5, "rarely": 1}
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much to offer."""
+    """Rate, duration and number of agents of a run."""
 
     rps: int
     secs: int
@@ -34,7 +34,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One run from both sides."""
+    """One run, as the command and as the target saw it."""
 
     load: Load
     finished: Finished
@@ -55,12 +55,12 @@ def offer(folder: Path, load: Load) -> Seen:
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    """The one run with a rate to speak of; it has the machine to itself."""
+    """The only run at a considerable rate; no other run goes on meanwhile."""
     return offer(tmp_path_factory.mktemp("busy") / "run", Load(300, 15, 3))
 
 
 def assert_equal_to_the_last_request(seen: Seen) -> None:
-    """Report and oracle agree on totals, tasks, ids, outcomes and status codes."""
+    """Asserts that report and oracle agree on totals, tasks, ids, outcomes and status codes."""
     load, report, requests = seen.load, seen.finished.report, seen.requests
     assert seen.finished.judged == 0, seen.finished.stderr
     arrivals, calls = report["arrivals"], report["calls"]
@@ -95,14 +95,15 @@ def assert_equal_to_the_last_request(seen: Seen) -> None:
 
 @pytest.mark.slow
 def test_three_agents_offer_exactly_the_plan(busy: Seen) -> None:
-    """A request that is sent and not counted, or counted and not sent, shows here."""
+    """Broken if a request is sent and not counted, or counted and not sent."""
     assert_equal_to_the_last_request(busy)
     assert Counter(r.route for r in busy.requests) == {"/often": 3750, "/rarely": 750}
 
 
 @pytest.mark.slow
 def test_every_due_second_has_its_rate(busy: Seen) -> None:
-    """A pacer that catches up, or rounds per second or agent, shifts arrivals between seconds."""
+    """Broken if a pacer catches up, or rounds per second or agent: arrivals would move to another
+    second."""
     load, series = busy.load, busy.finished.report["series"]
     ticks = [(tick["tick"], tick["planned"], tick["started"], tick["dropped"]) for tick in series]
     assert ticks == [(n, load.rps, load.rps, 0) for n in range(load.secs)]
@@ -111,8 +112,9 @@ def test_every_due_second_has_its_rate(busy: Seen) -> None:
 @pytest.mark.slow
 @pytest.mark.timed
 def test_arrivals_keep_to_their_seconds(busy: Seen) -> None:
-    """A second holds what is due in it, give or take one request and what 5 ms hold. The machine
-    may stall once across the border of two seconds; a pacer that bunches does so at each."""
+    """Broken if a second has other arrivals than those due in it, by more than one request and the
+    arrivals of 5 ms. The machine may stall once across the border of two seconds; a pacer that
+    sends in bunches does so at each border."""
     load = busy.load
     start_us = busy.finished.report["run"]["start_at"]
     seconds = Counter((request.arrival_us - start_us) // 1_000_000 for request in busy.requests)
@@ -125,8 +127,9 @@ def test_arrivals_keep_to_their_seconds(busy: Seen) -> None:
 @pytest.mark.timeout(150)
 @pytest.mark.timed
 def test_low_rates_and_long_runs_are_exact_too(tmp_path: Path) -> None:
-    """Few arrivals over many agents, one agent alone, forty seconds: the same equality. They run
-    side by side, since they hardly load the machine, each with folder and oracle of its own."""
+    """Broken if counts differ with few arrivals over many agents, with one agent, or over forty
+    seconds. The runs go on beside each other, since they hardly load the machine, each with a
+    folder and an oracle of its own."""
     loads = {"few": Load(3, 12, 2), "alone": Load(60, 12, 1), "long": Load(48, 40, 2)}
     with ThreadPoolExecutor(len(loads)) as pool:
         runs = [pool.submit(offer, tmp_path / name, load) for name, load in loads.items()]

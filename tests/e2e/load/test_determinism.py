@@ -1,4 +1,4 @@
-"""The load is a function of plan and seed: how many agents share it changes nothing."""
+"""The load is a function of plan and seed. The number of agents does not change it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Content: TypeAlias = tuple[str, str, int, str]
 
 
 def offered(folder: Path, agents: int, seed: str) -> dict[str, Content]:
-    """What the target received, by arrival and step."""
+    """The requests that the target received, by arrival and step."""
 
     def run(loadpilot: Loadpilot, oracle: Oracle) -> Finished:
         return loadpilot.run(VARIED, oracle.url, "--agents", str(agents), "--seed", seed)
@@ -55,7 +55,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Content]:
 def test_any_number_of_agents_offers_the_same_load(
     tmp_path: Path, alone: dict[str, Content], agents: int
 ) -> None:
-    """An agent that drew its own random numbers would send another request as arrival n."""
+    """Broken if agents draw random numbers of their own: another request would be sent as arrival
+    n."""
     assert len(set(alone.values())) == 5
     assert offered(tmp_path / "run", agents, "7") == alone
 
@@ -63,7 +64,7 @@ def test_any_number_of_agents_offers_the_same_load(
 def test_another_seed_offers_the_same_weights_in_another_order(
     tmp_path: Path, alone: dict[str, Content]
 ) -> None:
-    """An unused seed would give the same order."""
+    """Broken if the seed is not used: the order would be the same."""
     other = offered(tmp_path / "run", 3, "8")
     assert other != alone
     whole = ARRIVALS // 7 * 7

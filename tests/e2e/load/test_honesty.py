@@ -1,4 +1,5 @@
-"""Latency counts from when a request was due; a target that freezes cannot hide it."""
+"""Latency counts from the due time of a request, so that a frozen target is visible in the
+percentiles."""
 
 from __future__ import annotations
 
@@ -26,10 +27,11 @@ class Plain(VUser):
 RPS, SECS = 200, 10
 FREEZE_AFTER_MS, FREEZE_MS = 4000, 2000
 TRUTH_US = {"p90_us": 1_000_000, "p95_us": 1_500_000, "p99_us": 1_900_000, "max_us": 2_000_000}
-"""A fifth of all arrivals is due in the freeze and waits for its end: evenly from 2 s down to 0."""
+"""Expected percentiles: a fifth of all arrivals is due in the freeze and waits for its end, evenly
+from 2 s down to 0."""
 BASE_US_MAX = 50_000
-"""A loopback answer takes a fraction of a millisecond. This bound holds on a loaded machine too,
-and is far below every truth above, so that what stays within it cannot contain the freeze."""
+"""A response on loopback takes a fraction of a millisecond. This bound also holds on a loaded
+machine, and is far below all percentiles above: a latency within it does not contain the freeze."""
 
 
 def scene(rps: float, secs: float, more: str = "") -> str:
@@ -37,7 +39,7 @@ def scene(rps: float, secs: float, more: str = "") -> str:
 
 
 def frozen(loadpilot: Loadpilot, oracle: Oracle, more: str = "") -> Finished:
-    """Ten seconds, of which the target answers nothing for two."""
+    """A run of ten seconds, in two of which the target does not answer."""
     oracle.freeze(after_first_ms=FREEZE_AFTER_MS, for_ms=FREEZE_MS)
     finished = loadpilot.run(scene(RPS, SECS, more), oracle.url)
     assert finished.judged == 0, finished.stderr
@@ -47,7 +49,8 @@ def frozen(loadpilot: Loadpilot, oracle: Oracle, more: str = "") -> Finished:
 
 
 def assert_shows_the_freeze(ladder: dict[str, Any]) -> None:
-    """Every percentile that the freeze decides is what it must be, within 5 %."""
+    """Asserts that every percentile that depends on the freeze has the expected value, within 5
+    %."""
     for rung, truth_us in TRUTH_US.items():
         assert ladder[rung] == pytest.approx(truth_us, rel=0.05), (rung, ladder)
     assert ladder["p50_us"] < BASE_US_MAX
@@ -57,7 +60,8 @@ def assert_shows_the_freeze(ladder: dict[str, Any]) -> None:
 def test_a_freeze_is_seen_in_full_when_nothing_waits_for_a_slot(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """With slots for all, every request is sent on time and both ladders must show the freeze."""
+    """Broken if the freeze is not in the corrected and in the uncorrected percentiles. With slots
+    for all, every request is sent on time."""
     latency = frozen(loadpilot, oracle).report["latency"]
     assert_shows_the_freeze(latency["response"])
     assert_shows_the_freeze(latency["service"])
@@ -68,8 +72,9 @@ def test_a_freeze_is_seen_in_full_when_nothing_waits_for_a_slot(
 def test_a_freeze_is_seen_in_full_when_all_but_ten_wait(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Ten slots hide the freeze from a clock that starts at dispatch: only ten requests meet it.
-    The corrected ladder may not change, and the factor between the two must say so."""
+    """Broken if ten slots change the corrected percentiles, or if the CO factor does not show the
+    difference. Only ten requests meet the freeze, so that the percentiles counted from the dispatch
+    do not show it."""
     latency = frozen(loadpilot, oracle, "max_in_flight=10").report["latency"]
     assert_shows_the_freeze(latency["response"])
     assert latency["service"]["p99_us"] < BASE_US_MAX
@@ -79,7 +84,7 @@ def test_a_freeze_is_seen_in_full_when_all_but_ten_wait(
 def test_a_call_that_times_out_took_as_long_as_its_time_out(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """A tool that leaves time-outs out of its percentiles would report nothing, or 0."""
+    """Broken if calls that time out are left out of the percentiles."""
     oracle.silent()
     finished = loadpilot.run(scene(25, 2, 'timeout="2s"'), oracle.url)
     report = finished.report
@@ -96,7 +101,7 @@ def test_a_call_that_times_out_took_as_long_as_its_time_out(
 def test_what_is_added_to_the_targets_own_time_is_small(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """A generator that wakes late, or reads late, would report a slower target than there is."""
+    """Broken if the generator wakes late or reads late: the target would seem slower than it is."""
     oracle.delay(50)
     report = loadpilot.run(scene(50, 4), oracle.url).report
     own_us = sorted(took(request) for request in oracle.requests())

@@ -26,11 +26,13 @@ class Steps(VUser):
 PLANNED = [150, 300, 450]
 """Three seconds each at 50, 100 and 150 arrivals per second."""
 FREEZE_AFTER_MS, FREEZE_MS = 7000, 1500
-"""In the third level."""
+"""The freeze is in the third level."""
 DELAY_MS = 150
-"""Of each answer: the limit of a level is three times that, far above stalls of a busy machine."""
+"""Delay of each response. The limit of a level is three times that, far above stalls of a busy
+machine."""
 P99_US = 1_470_000
-"""Of 450 arrivals 225 are due in the freeze, evenly: the fifth longest waits so long."""
+"""Expected p99: of 450 arrivals 225 are due in the freeze, evenly, and the fifth longest waits so
+long."""
 
 
 def knee_point(curve: dict[str, Any]) -> dict[str, Any] | None:
@@ -50,7 +52,8 @@ def knee_point(curve: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def curve_of(loadpilot: Loadpilot, oracle: Oracle) -> tuple[str, dict[str, Any], str]:
-    """A run, its curve as the report prints it from the log, and the line of the knee."""
+    """Runs the scenario; returns the run, its curve as `report` prints it from the log, and the
+    line of the knee."""
     oracle.delay(DELAY_MS)
     before = len(oracle.requests())
     finished = loadpilot.run(SCENE, oracle.url)
@@ -70,14 +73,15 @@ def curve_of(loadpilot: Loadpilot, oracle: Oracle) -> tuple[str, dict[str, Any],
 def test_the_knee_is_below_the_level_in_which_the_target_froze(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the freeze is in another level, is averaged away, or leaves the knee where it was;
-    if a healthy target is said to break; or if `compare` does not see that less is held. 20 s."""
+    """Broken if the freeze is in another level, is averaged away, or does not move the knee, if a
+    healthy target is reported as failing, or if `compare` does not find that the target holds less.
+    20 s."""
     oracle.freeze(after_first_ms=FREEZE_AFTER_MS, for_ms=FREEZE_MS)
     froze, curve, line = curve_of(loadpilot, oracle)
     assert curve["knee"] == {"held": 1, "broke": 2}
     assert [level["exceeded"] for level in curve["levels"]] == [[], [], ["latency"]]
     frozen = curve["levels"][2]["response"]["p99_us"]
-    # A busy machine answers later, never earlier; the laws hold the exact percentiles.
+    # A busy machine answers later, never earlier. Tests of the engine check exact percentiles.
     assert frozen >= P99_US * 0.95
     assert line.startswith("100/s held, 150/s did not: p99 ")
 

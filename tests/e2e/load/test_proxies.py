@@ -1,4 +1,4 @@
-"""The way through real proxies: all of the load, with the counts of the target's own side."""
+"""Load through real proxies, compared with the counts of the target."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Shop(VUser):
 """
 USER, PASSWORD = "loader", "made-up-word"
 LISTENS_S = 10.0
-"""Longest wait for a proxy to listen."""
+"""Timeout until a proxy listens."""
 CONFIG = """
 Port {port}
 Listen 127.0.0.1
@@ -58,7 +58,7 @@ def needed(program: str) -> str:
 
 @contextmanager
 def tinyproxy(folder: Path, *lines: str) -> Iterator[tuple[str, Path]]:
-    """A proxy for CONNECT; gives its URL and its log."""
+    """Starts a proxy for CONNECT; yields its URL and its log."""
     program = needed("tinyproxy")
     port, config, log = free_port(), folder / "tinyproxy.conf", folder / "tinyproxy.log"
     config.write_text("\n".join([CONFIG.format(port=port, log=log), *lines, ""]), "utf-8")
@@ -68,7 +68,7 @@ def tinyproxy(folder: Path, *lines: str) -> Iterator[tuple[str, Path]]:
 
 @contextmanager
 def microsocks(*flags: str) -> Iterator[str]:
-    """A proxy for SOCKS 5; gives its URL."""
+    """Starts a proxy for SOCKS 5; yields its URL."""
     port = free_port()
     with _running([needed("microsocks"), "-i", "127.0.0.1", "-p", str(port), *flags], port):
         yield f"socks5://127.0.0.1:{port}"
@@ -119,7 +119,7 @@ def assert_failed(finished: Finished, cause: str) -> None:
 def test_all_of_the_load_goes_through_the_proxy(
     kind: str, flags: tuple[str, ...], loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a request bypassed the proxy, or the report did not say which way they went.
+    """Broken if a request bypasses the proxy, or if the report does not name the proxy.
 
     Costs 3 s each.
     """
@@ -138,7 +138,7 @@ def test_all_of_the_load_goes_through_the_proxy(
 def test_a_proxy_sees_every_connection(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if the proxy of the test above were not asked at all. Costs 3 s."""
+    """Broken if the test above does not use its proxy at all. Costs 3 s."""
     with tinyproxy(tmp_path) as (url, log):
         finished = loadpilot.run(SCENE, oracle.url, "--proxy", url, "--reuse", "never")
     assert finished.judged == 0, finished.stderr
@@ -148,7 +148,7 @@ def test_a_proxy_sees_every_connection(
 
 @pytest.mark.parametrize("kind", ["http", "socks5"])
 def test_tls_ends_at_the_target(kind: str, loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if a proxy could read what a scenario sends, or a certificate were not verified.
+    """Broken if a proxy can read the requests of a scenario, or if a certificate is not verified.
 
     Costs 5 s each.
     """
@@ -174,7 +174,7 @@ def test_credentials_come_from_the_environment_and_stay_secret(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Broken if a password reached a file, or wrong ones looked like a fault of the target.
+    """Broken if a password is in a file, or if a wrong password looks like a fault of the target.
 
     Costs 7 s each.
     """
@@ -202,7 +202,7 @@ def test_credentials_come_from_the_environment_and_stay_secret(
 def test_a_proxy_that_is_not_there_is_told_apart(
     kind: str, loadpilot: Loadpilot, oracle: Oracle, closed_port: int, tmp_path: Path
 ) -> None:
-    """Broken if a dead proxy let anything through, or a dead target looked like a dead proxy.
+    """Broken if requests bypass a dead proxy, or if a dead target looks like a dead proxy.
 
     Costs 5 s each.
     """
@@ -212,14 +212,14 @@ def test_a_proxy_that_is_not_there_is_told_apart(
     with ExitStack() as proxies:
         url = opened(proxies, kind, tmp_path)
         without_target = loadpilot.run(SCENE, f"http://127.0.0.1:{closed_port}", "--proxy", url)
-    # tinyproxy answers 500.
+    # tinyproxy answers 500 for a dead target.
     assert_failed(without_target, "proxy_refused" if kind == "http" else "proxy_no_connection")
 
 
 def test_an_agent_of_a_fleet_allows_proxies_only_if_told(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a plan of anybody could reach through a proxy what an agent may not connect to.
+    """Broken if a plan can reach, through a proxy, an address to which an agent may not connect.
 
     Costs 8 s.
     """

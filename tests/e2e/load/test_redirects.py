@@ -51,8 +51,8 @@ def test_redirects_are_counted_and_belong_to_their_call(loadpilot: Loadpilot) ->
 def test_another_origin_is_not_followed(
     flags: tuple[str, ...], left: int, loadpilot: Loadpilot
 ) -> None:
-    """Broken if a secret of the scenario left its target, or if a call that ended with a redirect
-    looked like one that arrived.
+    """Broken if a secret of the scenario leaves its target, or if a call that ended with a redirect
+    looks like one that was followed.
 
     Costs 3 s each.
     """
@@ -90,7 +90,8 @@ def test_a_named_origin_is_followed_without_credentials(loadpilot: Loadpilot) ->
 def test_an_origin_of_redirects_passes_the_target_policy(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a target could lead agents where their operators let no run go. 1 s."""
+    """Broken if a target can redirect agents to addresses that their operators do not allow. 1
+    s."""
     flags = ("--redirect-to", "http://169.254.169.254")
     finished = loadpilot.run(SCENE.format(path="/"), oracle.url, *flags)
     assert finished.code == 2
@@ -99,7 +100,8 @@ def test_an_origin_of_redirects_passes_the_target_policy(
 
 
 def test_a_task_that_looks_at_answers_follows_by_itself(loadpilot: Loadpilot) -> None:
-    """Broken if the setting were ignored there, or the refusal did not say what to write instead.
+    """Broken if the setting is ignored for such tasks, or if the refusal does not say what to write
+    instead.
 
     Costs 1 s.
     """

@@ -31,23 +31,23 @@ class Replay(VUser):
 COUNTS = [200, 310, 0, 500, 420, 430, 210, 270]
 """Arrivals of each second of the recording."""
 PLANNED = [260, 403, 0, 650, 546, 559, 273, 351]
-"""At 1.3 times."""
+"""Planned arrivals at 1.3 times the recording."""
 SHARE = 0.01
 """Maximum difference of a second at the target, as a share of the busiest of it and its neighbours:
-what is late by a few ms at its end arrives in the next one."""
+arrivals that are late by a few ms at its end arrive in the next one."""
 STALL_SHARE = 0.1
-"""The same where the machine stalls across the border of two seconds, which it may once."""
+"""The same where the machine stalls across the border of two seconds, which may happen once."""
 SECOND_US = 1_000_000
 
 
 def record(folder: Path) -> None:
-    """Writes the curve with a header and at the epoch, as a monitor exports it."""
+    """Writes the curve with a header and times since 1970, as a monitor exports it."""
     rows = [f"{1_764_151_200 + second},{count}\n" for second, count in enumerate(COUNTS)]
     (folder / "curve.csv").write_text("time,requests\n" + "".join(rows), encoding="utf-8")
 
 
 def second_of(n: int) -> int:
-    """The second in which arrival n is due, by the recording alone."""
+    """The second in which arrival n is due, according to the recording."""
     return bisect_right(list(accumulate(PLANNED)), n)
 
 
@@ -56,8 +56,8 @@ def second_of(n: int) -> int:
 def test_a_curve_arrives_as_it_was_recorded(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
 ) -> None:
-    """Broken if a second has other arrivals than the recording says, in the plan, by their ids at
-    the target, or by the target's own clock. 12 s each."""
+    """Broken if a second has other arrivals than the recording: in the plan, by their ids at the
+    target, or by the target's own clock. 12 s each."""
     record(loadpilot.folder)
     finished = loadpilot.run(SCENE, oracle.url, "--agents", str(agents))
     assert finished.judged == 0, finished.stderr
@@ -84,7 +84,8 @@ def test_a_curve_arrives_as_it_was_recorded(
 
 
 def test_a_broken_curve_is_refused_at_its_place(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run starts with a curve that it cannot read, or the place is not named. 1 s."""
+    """Broken if a run starts with an invalid curve, or if the message does not name the place. 1
+    s."""
     (loadpilot.folder / "bad.csv").write_text("second,count\n0,5\n1,many\n", encoding="utf-8")
     flags = ("--replay-curve", "bad.csv", "--scale", "0")
     refused = loadpilot.run(SCENE, oracle.url, *flags)

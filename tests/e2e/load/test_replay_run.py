@@ -1,4 +1,4 @@
-"""What a past run planned is the plan of another one, second by second."""
+"""The planned arrivals of a past run are the plan of another one, second by second."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Past(VUser):
 """
 STAGES = "stages=[('2s', 40), ('0s', 90), ('1s', 90)]"
 PLANNED = [10, 30, 90]
-"""Of a ramp to 40/s over two seconds, and a second at 90/s."""
+"""Arrivals of a ramp to 40/s over two seconds, and of a second at 90/s."""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_past_run_is_replayed(loadpilot: Loadpilot, oracle: Oracle, past: Fini
 
 
 def test_a_run_without_a_plan_is_refused(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a closed loop, which plans no arrivals, or no run at all is replayed. 6 s."""
+    """Broken if a closed loop, which plans no arrivals, or an absent run is replayed. 6 s."""
     closed = loadpilot.run(SCENE.format(said="users=1, wait='1s', duration='2s'"), oracle.url)
     assert closed.judged == 0, closed.stderr
     before = len(oracle.requests())

@@ -1,5 +1,5 @@
-"""Sessions of a closed loop: users stay as long as the distribution says, then others take their
-places, as the target sees them."""
+"""Sessions of a closed loop, measured at the target: users stay as long as the distribution says,
+then others take their places."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ SESSION = "lognormal:median=1.5s,p99=4s"
 JUDGED_US = 7_000_000
 """Sessions that begin until then are judged: one of 10,000 of the others may outlast the run."""
 STALL_US = 1_200_000
-"""A busy machine may begin a session that much later, and skip one that is shorter."""
+"""A busy machine may begin a session later by this time, and skip a shorter one."""
 SLACK = 0.02
-"""Distance that the tasks at both ends of a session, and the times of requests, may add."""
+"""Maximum distance that the tasks at both ends of a session, and the times of requests, add."""
 
 
 def lognormal(us: float) -> float:
@@ -68,15 +68,15 @@ def begins(finished: Finished, requests: Sequence[Request]) -> dict[tuple[int, i
 
 
 def certain(found: dict[tuple[int, int], int], secs: int) -> set[tuple[int, int]]:
-    """Sessions that any other run of the same seed has. A first session may be shorter than the
-    first task of its place, and any other one than a stall."""
+    """Sessions that any other run of the same seed has, too. A first session may be shorter than
+    the first task of its place; any other session may be shorter than a stall."""
     end_us = secs * SECOND_US
     until_us = {key: found.get((key[0], key[1] + 1), end_us) for key in found if key[1] > 0}
     return {key for key, us in until_us.items() if us - found[key] > STALL_US}
 
 
 def assert_counted(finished: Finished, found: dict[tuple[int, int], int]) -> None:
-    """The report has as many sessions as the target saw."""
+    """Asserts that the report has as many sessions as the target saw."""
     sessions = finished.report["arrivals"]["sessions"]
     places = {user for user, _ in found}
     assert sessions == {"started": len(found), "ended": len(found) - len(places)}
@@ -86,8 +86,8 @@ def assert_counted(finished: Finished, found: dict[tuple[int, int], int]) -> Non
 def test_sessions_last_as_the_distribution_says_for_any_number_of_agents(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if users stay by another distribution, a session is counted that was none, or four
-    agents have other sessions than one. 40 s."""
+    """Broken if the lengths of sessions have another distribution, if the count of sessions is
+    wrong, or if four agents have other sessions than one. 40 s."""
     load = ("--users", str(USERS), "--duration", f"{SECS}s", "--wait", "0.1s,0.3s")
     found = []
     for agents in ("1", "4"):
@@ -126,7 +126,7 @@ def test_sessions_last_as_the_distribution_says_for_any_number_of_agents(
     near = sum(abs(alone[key] - together[key]) < 50_000 for key in both)
     assert near / len(both) > 0.7
 
-    # The run begins in the middle of the sessions: as many begin in the first seconds as later.
+    # The run begins in the middle of sessions: as many begin in the first seconds as later.
     early, late = (
         sum(first <= us < first + 4 * SECOND_US for us in alone.values())
         for first in (SECOND_US, 8 * SECOND_US)
@@ -161,8 +161,8 @@ HOW = {"compiled": "", "in Python": ", compile=False"}
 def test_each_session_is_of_a_user_of_its_own(
     loadpilot: Loadpilot, oracle: Oracle, how: str
 ) -> None:
-    """Broken if a new user has rows, values or state of the one before, does not start, or if one
-    that leaves does not stop. 12 s for each."""
+    """Broken if a new user has rows, values or state of the one before, if its `on_start` does not
+    run, or if `on_stop` of the one that leaves does not. 12 s for each."""
     seen: list[set[str]] = []
     for agents in ("1", "4"):
         before = len(oracle.requests())
@@ -175,7 +175,7 @@ def test_each_session_is_of_a_user_of_its_own(
         for request in sorted(requests, key=lambda one: one.arrival_us):
             _, _, account, value, what = request.path.split("/")
             by_user[f"{account}/{value}"].append(what)
-        # One that was prepared before the start may have to leave before its first task.
+        # A user that was prepared before the start may leave before its first task.
         idle = [user for user, parts in by_user.items() if parts == ["start", "stop"]]
         assert len(idle) <= 3
         for user in idle:
@@ -187,11 +187,11 @@ def test_each_session_is_of_a_user_of_its_own(
             assert (parts[0], parts[-1]) == ("start", "stop")
             assert set(parts[1:-1]) == {"use"}
         accounts = {user.partition("/")[0] for user in by_user}
-        assert len(accounts) == len(by_user), "two users have one row"
+        assert len(accounts) == len(by_user), "two users have the same row"
         uses = sum(parts.count("use") for parts in by_user.values())
         assert finished.report["arrivals"]["started"] == uses
         seen.append(set(by_user))
-    # A session that would begin with the end of the run does so in one of both.
+    # A session that would begin at the end of the run may begin in only one of both.
     assert len(seen[0] ^ seen[1]) <= 3, seen[0] ^ seen[1]
 
 
@@ -200,7 +200,7 @@ class Cookies(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     given: ClassVar[list[int]] = []
-    """The connection on which each cookie was given."""
+    """The connection on which each cookie was issued."""
     came: ClassVar[Counter[str]] = Counter()
     lock: ClassVar[Lock] = Lock()
 
@@ -253,8 +253,8 @@ def test_a_new_user_is_a_stranger_to_the_target(loadpilot: Loadpilot, how: str) 
 
 @pytest.mark.long
 def test_a_killed_agent_s_sessions_go_on_elsewhere(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the successor of a killed agent plays sessions of its own choice, or a session of
-    the killed agent is in no count. 20 s."""
+    """Broken if the successor of a killed agent plays other sessions, or if a session of the killed
+    agent is not counted. 20 s."""
     load = ("--users", "40", "--duration", f"{SECS}s", "--wait", "50ms")
     flags = (*load, "--session", SESSION)
     with loadpilot.start(WEIGHTED, oracle.url, *flags, "--agents", "2", "--seed", "5") as running:
@@ -273,11 +273,11 @@ def test_a_killed_agent_s_sessions_go_on_elsewhere(loadpilot: Loadpilot, oracle:
         )
     }
     generations = {generation for _, generation, _ in played}
-    assert len(generations) > 1, "nothing was taken over"
+    assert len(generations) > 1, "no session was taken over"
     alone = loadpilot.run(WEIGHTED, oracle.url, *flags, "--seed", "5")
     assert alone.judged == 0, alone.stderr
     expected = begins(alone, oracle.requests()[len(requests) :])
-    # Sessions that fell into the gap of the kill are missing, and there is no other.
+    # Only sessions in the gap after the kill are missing, and there are no additional ones.
     assert certain(killed, SECS) <= expected.keys()
     late_us = SECS * SECOND_US - STALL_US
     missing = [key for key in expected.keys() - killed.keys() if expected[key] < late_us]
@@ -285,8 +285,8 @@ def test_a_killed_agent_s_sessions_go_on_elsewhere(loadpilot: Loadpilot, oracle:
     for user in range(40):
         of_user = sorted((us, session) for (one, session), us in killed.items() if one == user)
         assert all(a < b for (_, a), (_, b) in pairwise(of_user)), of_user
-    # A session that another agent continues is one more for the target; what the agent was killed
-    # in may or may not have begun.
+    # A session that another agent continues is one more at the target. The session in which the
+    # agent was killed may or may not have begun.
     started = finished.report["arrivals"]["sessions"]["started"]
     assert len(killed) - 20 <= started <= len(played) + 20
 
@@ -310,7 +310,7 @@ class Clerk(VUser):
 
 @pytest.mark.slow
 def test_each_type_of_a_mix_has_its_sessions(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if users of a type leave as those of another do, or are counted there. 8 s."""
+    """Broken if users of a type have the sessions of another type, or are counted there. 8 s."""
     finished = loadpilot.run(MIX, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
     types = {one["name"]: one for one in finished.report["types"]}
@@ -340,8 +340,8 @@ REFUSED = {
 def test_sessions_that_cannot_be_start_nothing(
     loadpilot: Loadpilot, oracle: Oracle, flags: tuple[str, ...]
 ) -> None:
-    """Broken if sessions are ignored where there are none, or a mistake costs more than a message.
-    1 s each."""
+    """Broken if sessions are ignored in a load that has none, or if a run starts in spite of a
+    mistake. 1 s each."""
     scene = MIX.partition("@scenario(share=1")[0].replace("users=30, ", "").replace("share=2, ", "")
     scene = scene.replace('wait="50ms", ', "")
     finished = loadpilot.run(scene, oracle.url, *flags, "--duration", "1s")

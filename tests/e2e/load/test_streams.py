@@ -1,4 +1,4 @@
-"""Streamed answers, against a server that writes down when it sent each token."""
+"""Streamed responses of a server that records when it sent each token."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def median(values: list[float]) -> float:
 
 
 def test_tokens_are_those_that_the_server_sent(loadpilot: Loadpilot) -> None:
-    """Broken if a token were missed or made up, if comments counted, or if times were others than
-    those that the server saw."""
+    """Broken if a token is missing or invented, if comments count, or if times differ from those of
+    the server."""
     sent = Sent()
     with model(sent) as url:
         finished = loadpilot.run(SCENE, url, "--debug-requests", "1")
@@ -43,7 +43,7 @@ def test_tokens_are_those_that_the_server_sent(loadpilot: Loadpilot) -> None:
     assert streams["tokens"] == 40 * TOKENS == len(sent.first) + len(sent.gaps)
     assert streams["first_token"]["count"] == len(sent.first)
     assert streams["token_gap"]["count"] == len(sent.gaps)
-    # Two digits of precision, and what the way there takes.
+    # Two digits of precision, and the time to the server.
     assert median(sent.first) * 0.98 <= streams["first_token"]["p50_us"]
     assert abs(streams["token_gap"]["p50_us"] - median(sent.gaps)) <= 0.25 * median(sent.gaps)
     assert streams["first_token_service"]["p50_us"] <= streams["first_token"]["p50_us"]
@@ -56,7 +56,7 @@ def test_tokens_are_those_that_the_server_sent(loadpilot: Loadpilot) -> None:
 
 
 def test_a_gate_on_tokens_fails_where_nothing_streams(loadpilot: Loadpilot) -> None:
-    """Broken if a gate passed because nothing was measured."""
+    """Broken if a gate passes because nothing was measured."""
     scene = SCENE.replace('stream="sse"', 'stream="lines"').replace("token_gap", "first_token")
     scene = scene.replace("/v1/chat", "/empty").replace('stream="lines"', "timeout=5")
     with model(Sent()) as url:
@@ -96,7 +96,8 @@ AWAITED = """async def listen(self, client: LoadClient) -> None:
 
 @contextmanager
 def endless(sent: list[int]) -> Iterator[str]:
-    """A server that sends events until the client disconnects; `sent` gets the number of each."""
+    """A server that sends events until the client disconnects; `sent` gets the number of events of
+    each response."""
 
     class Handler(Quiet):
         def do_GET(self) -> None:  # noqa: N802  (http.server calls it)
@@ -124,8 +125,8 @@ def endless(sent: list[int]) -> Iterator[str]:
 def test_a_stream_without_an_end_is_listened_to_as_long_as_asked(
     loadpilot: Loadpilot, task: str, streams: int, hops: int, tokens_each: int | None
 ) -> None:
-    """Broken if a task could not hang up, if that counted as an error, or if it read more or less
-    than what came until then."""
+    """Broken if a task cannot end a stream, if that counts as an error, or if the task reads more
+    or fewer events than came until then."""
     sent: list[int] = []
     scene = LISTENS.format(task=task, compiles=task in {LIMITED, LISTENED})
     with endless(sent) as url:

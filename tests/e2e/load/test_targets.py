@@ -1,4 +1,4 @@
-"""Several targets of one run: each arrival goes to the one whose turn it is."""
+"""Several targets of one run: arrivals go to them in turn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ HOSTS = SCENE.replace(
 
 
 def test_arrivals_take_the_targets_in_turn(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if an arrival's target depended on the number of agents, or an arrival was spread.
+    """Broken if the target of an arrival depends on the number of agents, or if one arrival uses
+    several targets.
 
     Costs 6 s.
     """
@@ -54,7 +55,7 @@ def test_arrivals_take_the_targets_in_turn(loadpilot: Loadpilot, tmp_path: Path)
 
 
 def test_samples_name_the_target(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if rows of samples named a target that their calls did not go to.
+    """Broken if rows of samples name another target than that of their call.
 
     Costs 4 s.
     """
@@ -80,7 +81,7 @@ def test_samples_name_the_target(loadpilot: Loadpilot, tmp_path: Path) -> None:
 
 
 def test_virtual_hosts_behind_one_address(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if the hosts behind a balancer could not be loaded before DNS points at it.
+    """Broken if the hosts behind a load balancer cannot be loaded before DNS points at it.
 
     Costs 3 s.
     """

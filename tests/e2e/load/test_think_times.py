@@ -1,4 +1,4 @@
-"""The think times of a closed loop's users follow their distribution, as the target sees them."""
+"""The think times of a closed loop's users, measured at the target, follow their distribution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JUDGED_US = 4_500_000
 MEDIAN_US = 300_000
 P99_US = 1_500_000
 SLACK = 0.03
-"""Distance that the time of a request, which a gap contains, may add."""
+"""Maximum distance that the time of a request, which a gap contains, adds."""
 
 
 def exponential(us: float) -> float:
@@ -48,7 +48,8 @@ WAITS: dict[str, tuple[Callable[[float], float], str]] = {
 def thought(
     loadpilot: Loadpilot, oracle: Oracle, wait: str, agents: int
 ) -> tuple[Finished, dict[tuple[int, int], int]]:
-    """Run it; the time in µs between the requests k and k + 1 of each user, by user and k."""
+    """Run the scenario; return the time in µs between the requests k and k + 1 of each user, by
+    user and k."""
     load = ("--users", str(USERS), "--duration", f"{SECS}s", "--wait", wait)
     finished = loadpilot.run(WEIGHTED, oracle.url, *load, "--agents", str(agents), "--seed", "7")
     assert finished.judged == 0, finished.stderr
@@ -81,7 +82,7 @@ def distance(gaps: Sequence[int], share_below: Callable[[float], float]) -> floa
 def test_think_times_are_those_of_the_distribution_for_any_number_of_agents(
     loadpilot: Loadpilot, oracle: Oracle, wait: str
 ) -> None:
-    """Broken if users think by another distribution, or otherwise with 4 agents than with 1.
+    """Broken if think times have another distribution, or differ between 4 agents and 1.
 
     25 s for each.
     """
@@ -91,11 +92,11 @@ def test_think_times_are_those_of_the_distribution_for_any_number_of_agents(
     assert text in finished.stdout
     limit = 2.7 / math.sqrt(len(alone)) + SLACK
     assert distance(list(alone.values()), share_below) < limit
-    # Users that think evenly with the same median and mean are beyond the limit.
+    # Uniform think times with the same median and mean exceed the limit.
     assert distance(list(alone.values()), lambda us: min(1.0, us / (2 * MEDIAN_US))) > limit
     _, together = thought(loadpilot, oracle, wait, 4)
     both = alone.keys() & together.keys()
     assert len(both) > len(alone) // 2
-    # A busy machine makes a gap longer; other draws would agree for a few gaps only.
+    # A busy machine makes gaps longer; other random values would agree for a few gaps only.
     near = sum(abs(alone[one] - together[one]) < 50_000 for one in both)
     assert near / len(both) > 0.7

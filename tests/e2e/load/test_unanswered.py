@@ -1,4 +1,5 @@
-"""A target that does not answer: the cause at once, an early end, and no latency to believe."""
+"""A target that does not answer: the cause is named at once, the run ends early, and no latency
+counts."""
 
 from __future__ import annotations
 
@@ -23,12 +24,13 @@ class Plain(VUser):
 """
 PLANNED_SECS = 60
 ENDED_EARLY_SECS = 40
-"""An early end comes some 6 s after the start; a busy machine may take longer."""
+"""Maximum time of an early end, which comes some 6 s after the start; a busy machine may take
+longer."""
 AWAY_SECS = 6
 
 
 def assert_ended_early(finished: Finished, target: str, cause: str) -> None:
-    """Exit code 3, and the cause stands in the story, the verdict and the report."""
+    """Asserts exit code 3, and the cause in the timeline, the verdict and the report."""
     assert finished.code == 3, finished.stderr
     report = finished.report
     calls = report["run"]["unanswered"]["calls"]
@@ -45,7 +47,7 @@ def assert_ended_early(finished: Finished, target: str, cause: str) -> None:
 
 
 def assert_cause_before(finished: Finished, cause: str, second: str) -> None:
-    """The first line that names the cause comes before the live line of a second."""
+    """Asserts that a line names the cause before the live line of this second."""
     lines = finished.stderr.splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("no call has reached"))
     assert lines[at].endswith(cause), lines[at]
@@ -54,7 +56,8 @@ def assert_cause_before(finished: Finished, cause: str, second: str) -> None:
 
 
 def test_a_closed_port_ends_the_run_with_the_cause(loadpilot: Loadpilot, closed_port: int) -> None:
-    """Broken if a run against a target that is down goes on, or reports how fast it was refused."""
+    """Broken if a run against a target that is down goes on, or reports the latency of refused
+    connections."""
     target, begun = f"http://127.0.0.1:{closed_port}", monotonic()
     finished = loadpilot.run(SCENE.format(secs=PLANNED_SECS), target)
     assert monotonic() - begun < PLANNED_SECS
@@ -63,7 +66,7 @@ def test_a_closed_port_ends_the_run_with_the_cause(loadpilot: Loadpilot, closed_
 
 
 def test_a_name_that_is_not_known_ends_the_run_with_the_cause(loadpilot: Loadpilot) -> None:
-    """Broken if a typo in the target's name reads as a slow or failing target."""
+    """Broken if a typo in the target's name looks like a slow or failing target."""
     target = "http://no-such-host.invalid"
     finished = loadpilot.run(SCENE.format(secs=PLANNED_SECS), target)
     assert_ended_early(finished, target, "name not known")
@@ -71,7 +74,7 @@ def test_a_name_that_is_not_known_ends_the_run_with_the_cause(loadpilot: Loadpil
 
 @pytest.mark.slow
 def test_a_run_that_is_to_go_on_goes_on(loadpilot: Loadpilot, closed_port: int) -> None:
-    """Broken if a load that waits for its target to come up cannot be asked for."""
+    """Broken if a run cannot be told to wait until its target is up."""
     target = f"http://127.0.0.1:{closed_port}"
     finished = loadpilot.run(SCENE.format(secs=7), target, "--no-early-abort")
     report = finished.report
@@ -84,10 +87,10 @@ def test_a_run_that_is_to_go_on_goes_on(loadpilot: Loadpilot, closed_port: int) 
 
 @pytest.mark.slow
 def test_a_target_that_goes_away_aborts_nothing(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run ends early whose target answered once, however long it is away then."""
+    """Broken if a run ends early although its target has answered once."""
     with loadpilot.start(SCENE.format(secs=AWAY_SECS + 2), oracle.url) as running:
         assert oracle.wait_count(10, timeout_s=30.0)
-        # Connections that are kept open end, and no other one is taken.
+        # Open connections end, and new ones are refused.
         oracle.close_after()
         oracle.refuse()
         finished = running.end()

@@ -1,4 +1,4 @@
-"""The users of a closed loop follow their stages, as the target sees them."""
+"""The users of a closed loop, measured at the target, follow their stages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PEAK = 8
 SECOND = 1_000_000
 ANSWER_MS = 20
 SLACK_US = 100_000
-"""By how much the clocks of the log's server and the oracle may differ; one machine has both."""
+"""Maximum difference of the clocks of log and oracle, which are on one machine."""
 
 
 def user_of(request: Request) -> int:
@@ -30,7 +30,7 @@ def user_of(request: Request) -> int:
 
 
 def of_users(finished: Finished, requests: Sequence[Request]) -> dict[int, list[int]]:
-    """The arrival of each request by user, in µs after the start."""
+    """Arrival times of the requests of each user, in µs after the start."""
     start_us = finished.report["run"]["start_at"]
     found: dict[int, list[int]] = defaultdict(list)
     for request in requests:
@@ -39,7 +39,7 @@ def of_users(finished: Finished, requests: Sequence[Request]) -> dict[int, list[
 
 
 def in_flight_most(requests: Sequence[Request]) -> int:
-    """The most requests that the oracle had in flight at a moment."""
+    """The greatest number of requests that were in flight at the oracle at one time."""
     steps = [(one.arrival_us, 1) for one in requests]
     steps += [(one.end_us, -1) for one in requests if one.end_us is not None]
     most = now = 0
@@ -50,7 +50,7 @@ def in_flight_most(requests: Sequence[Request]) -> int:
 
 
 def assert_inside(times: Sequence[int], begin_us: float, end_us: float) -> None:
-    """No task begins outside; the last one may reach the target after that."""
+    """Asserts that no task begins outside of this time. The last one may reach the target later."""
     assert times[0] >= begin_us - SLACK_US
     assert sum(one > end_us + SLACK_US for one in times) <= 1
 
@@ -60,8 +60,8 @@ def assert_inside(times: Sequence[int], begin_us: float, end_us: float) -> None:
 def test_users_come_and_leave_along_the_line(
     loadpilot: Loadpilot, oracle: Oracle, agents: str
 ) -> None:
-    """Broken if a user begins before the line has reached it or goes on after it has left, if the
-    peak is not reached, or if agents share the line otherwise than one agent has it. 8 s each."""
+    """Broken if a user begins before the stages include it or goes on after they do, if the peak is
+    not reached, or if four agents have other active users than one. 8 s each."""
     oracle.delay(ANSWER_MS)
     flags = ("--user-stages", f"2s:{PEAK},2s:{PEAK},2s:0", "--agents", agents)
     finished = loadpilot.run(WEIGHTED, oracle.url, *flags)
@@ -103,8 +103,8 @@ class Returning(VUser):
 
 @pytest.mark.parametrize("more", ["", ", compile=False"], ids=["compiled", "in Python"])
 def test_users_that_left_come_back(loadpilot: Loadpilot, oracle: Oracle, more: str) -> None:
-    """Broken if a user that left does not come back, rests before it does, or never left. 7 s
-    each."""
+    """Broken if a user that left does not come back, has think time before it does, or never left.
+    7 s each."""
     finished = loadpilot.run(RETURNING.format(more=more), oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
     times = of_users(finished, oracle.requests())
@@ -121,8 +121,8 @@ def test_users_that_left_come_back(loadpilot: Loadpilot, oracle: Oracle, more: s
 
 @pytest.mark.slow
 def test_a_killed_agent_s_users_go_on_along_the_line(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a request of a killed agent is in no count, or its successor plays users that are
-    not active. 14 s."""
+    """Broken if a request of a killed agent is not counted, or if its successor plays users that
+    are not active. 14 s."""
     oracle.delay(ANSWER_MS)
     flags = ("--user-stages", f"2s:{PEAK},6s:{PEAK},4s:0", "--agents", "2")
     with loadpilot.start(WEIGHTED, oracle.url, *flags) as running:

@@ -1,4 +1,5 @@
-"""Several scenarios in one run: arrivals and users are of the types, as the target sees them."""
+"""Several scenarios in one run: arrivals and users have the types of the mix, measured at the
+target."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ OF_USERS = SCENARIOS / "mix_of_users.py"
 STATE = SCENARIOS / "mix_of_states.py"
 PLANNED = 800
 PATHS = {"/list": 420, "/view": 140, "/cart": 240}
-"""Of 800 arrivals 70 % browse, of which three of four list; 30 % buy."""
+"""Requests of 800 arrivals: 70 % browse, of which three of four list; 30 % buy."""
 OF_TYPE = {"/list": "Browse", "/view": "Browse", "/cart": "Buy"}
 BLOCK = 40
 """Arrivals after which all shares hold exactly."""
@@ -41,7 +42,8 @@ def types(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def assert_counted(finished: Finished, requests: list[Request]) -> None:
-    """Each type and each task of the report has what the target received of it."""
+    """Asserts that each type and each task of the report has the requests that the target
+    received."""
     report, seen = finished.report, routes(requests)
     of_types = Counter(OF_TYPE[one.route] for one in requests)
     for name, one in types(report).items():
@@ -60,8 +62,8 @@ def assert_counted(finished: Finished, requests: list[Request]) -> None:
 def test_each_arrival_is_of_one_type_whatever_the_number_of_agents(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if shares do not hold to the last arrival, a type is reported with the tasks of
-    another, or four agents send another set of arrivals than one. 15 s."""
+    """Broken if the shares are not exact to the last arrival, if a type is reported with tasks of
+    another, or if four agents send other arrivals than one. 15 s."""
     finished = loadpilot.run(MIXED, oracle.url)
     assert finished.judged == 0, finished.stderr
     alone = oracle.requests()
@@ -82,8 +84,8 @@ def test_each_arrival_is_of_one_type_whatever_the_number_of_agents(
 
 @pytest.mark.slow
 def test_users_keep_their_type(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a type has more or fewer users than its share, a user draws tasks of another type
-    or thinks as another, or four agents have other users than one. 15 s."""
+    """Broken if a type has more or fewer users than its share, if a user has tasks or think times
+    of another type, or if four agents have other users than one. 15 s."""
     owners = []
     for agents in ("1", "4"):
         before = len(oracle.requests())
@@ -115,7 +117,8 @@ def test_users_keep_their_type(loadpilot: Loadpilot, oracle: Oracle) -> None:
 
 
 def test_stages_of_users_have_the_mix(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if users that come later are all of one type: ten of twenty have the shares. 8 s."""
+    """Broken if users that begin later are all of one type: the first ten of twenty must have the
+    shares, too. 8 s."""
     oracle.delay(20)
     flags = ("--user-stages", "0s:10,2s:10,0s:20,2s:20", "--wait", "50ms", "--agents", "2")
     finished = loadpilot.run(MIXED, oracle.url, *flags)
@@ -174,7 +177,7 @@ def test_a_gate_of_one_type_fails_the_run(loadpilot: Loadpilot, oracle: Oracle) 
 def test_types_with_state_stay_apart(
     loadpilot: Loadpilot, oracle: Oracle, load: tuple[str, ...]
 ) -> None:
-    """Broken if a user starts, checks, stops or takes rows as one of another type. 10 s each."""
+    """Broken if a user has hooks, checks or rows of another type. 10 s each."""
     finished = loadpilot.run(STATE, oracle.url, *load, "--duration", "3s")
     assert finished.judged == 0, finished.stderr
     report, seen = finished.report, Counter(one.route for one in oracle.requests())
@@ -201,7 +204,7 @@ def test_types_with_state_stay_apart(
 
 
 def test_what_cannot_run_together_starts_nothing(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if half of a mix runs, or a mistake costs more than a message. 3 s."""
+    """Broken if only a part of a mix runs, or if a run starts in spite of a mistake. 3 s."""
     for flags, message in {
         ("--share", "Sell=3"): "--share: unknown scenario 'Sell'",
         ("--share", "Buy=1", "--scenario", "Buy"): "--share: is for scenarios that run together",

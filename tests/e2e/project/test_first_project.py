@@ -1,4 +1,4 @@
-"""From an empty directory to a first run, by the commands that are printed."""
+"""From an empty directory to a first run, with the printed commands."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def test_the_printed_commands_work(loadpilot: Loadpilot, oracle: Oracle) -> None
 
 @pytest.mark.slow
 def test_one_command_starts_all_of_a_named_load(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if users, waits, agents, class or parameters of a load differ from those of its table
-    in the file. 6 s."""
+    """Broken if users, waits, agents, class or parameters of a named load differ from its table in
+    the file. 6 s."""
     (loadpilot.folder / "shop.py").write_text(SHOP, encoding="utf-8")
     (loadpilot.folder / "loads.toml").write_text(LOADS, encoding="utf-8")
     sent = {}
@@ -105,12 +105,12 @@ def test_one_command_starts_all_of_a_named_load(loadpilot: Loadpilot, oracle: Or
         routes = [one.route for one in oracle.requests()][sum(sent.values()) :]
         assert set(routes) == {route}
         sent[name] = len(routes)
-    assert sent["low"] <= 11, "a user who waits 100 ms begins ten times a second at most"
+    assert sent["low"] <= 11, "a user with a wait of 100 ms began more than ten times a second"
     assert sent["high"] > 11
 
 
 def test_a_healthy_machine_and_its_fleet_pass(loadpilot: Loadpilot, fleet: Fleet) -> None:
-    """Broken if the doctor finds fault with what works, or calls a dead fleet alive."""
+    """Broken if `doctor` reports a fault of a healthy machine, or calls a dead fleet alive."""
     fleet.coordinator()
     fleet.agent("one")
     found = loadpilot.call("doctor", "--json", "--nats-url", fleet.url)

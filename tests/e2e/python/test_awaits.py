@@ -1,4 +1,4 @@
-"""Coroutines that await more than their client: an event loop beside the engine."""
+"""Coroutines that await more than their client: an event loop runs beside the engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = "import asyncio\nfrom loadpilot import LoadClient, VUser, scenario, task\
 def test_a_coroutine_may_await_whatever_asyncio_offers(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a thread, a lock, a time-out or a group of tasks hangs, or loses a request."""
+    """Broken if a thread, a lock, a timeout or a task group hangs, or loses a request."""
     scene = (
         HEAD
         + """
@@ -78,7 +78,7 @@ class S(VUser):
 
 
 def test_a_stop_ends_what_is_awaited(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a user that awaits something for ever keeps a run from its end, or its clean-up."""
+    """Broken if a user that awaits for ever prevents the end of the run or its own clean-up."""
     scene = (
         HEAD
         + """
@@ -112,7 +112,7 @@ class S(VUser):
 def test_a_coroutine_that_never_rests_stops_no_other_user(
     loadpilot: Loadpilot, oracle: Oracle, first: str
 ) -> None:
-    """Broken if a busy event loop keeps the engine from the arrivals of other users."""
+    """Broken if a busy event loop delays the arrivals of other users."""
     scene = (
         HEAD
         + """
@@ -181,7 +181,8 @@ class S(VUser):
 def test_what_a_task_of_a_loop_adds_and_draws_is_its_own_users(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if metrics and draws of coroutines on a loop are lost, or another user's."""
+    """Broken if metrics and random values of coroutines on a loop are lost, or belong to another
+    user."""
     scene = (
         HEAD
         + """

@@ -1,4 +1,4 @@
-"""Users that keep all the others waiting: they are named, and ended if they never stop."""
+"""Users that block all others: they are named, and ended if they never stop."""
 
 from __future__ import annotations
 

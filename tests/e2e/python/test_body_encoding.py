@@ -1,7 +1,7 @@
-"""Answers with content codings: scenarios read what the server encoded, sizes are those on the
-wire, and a body that cannot be decoded is an error with a name.
+"""Responses with content codings: scenarios read the decoded body, sizes are those on the wire, and
+a body that cannot be decoded is a named error.
 
-The bodies are of Python's gzip and zlib, brotli 1.2 and zstandard 0.25: a million letters in JSON.
+Python's gzip and zlib, brotli 1.2 and zstandard 0.25 made the bodies: a million letters in JSON.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BR_BOMB = bytes.fromhex(
     "870500baf77ffcffff837f02200e0b0074effff8ffff07ff04401c1600e8defff1ffff0ffe0980382c00d0bdffe3ff"
     "ff1ffc1300715800a07bff97ffff5ff82700e2b00040f7fe0b"
 )
-"""70 MiB of zeros."""
+"""A brotli body of 70 MiB of zeros."""
 CODED: Answers = {
     "/gzip": ("gzip", gzip.compress(PLAIN)),
     "/deflate": ("deflate", zlib.compress(PLAIN)),
@@ -108,7 +108,8 @@ def test_what_the_server_encoded_is_read(
 def test_a_body_that_cannot_be_decoded_is_an_error(
     loadpilot: Loadpilot, path: str, says: str, *, compiled: bool
 ) -> None:
-    """Broken if a broken body is taken for a whole one, ends an agent, or has no name. 3 s each."""
+    """Broken if a broken body counts as a whole one, ends an agent, or is no named error. 3 s
+    each."""
     scene = reading(path, compiled=compiled).replace("rps=20", "rps=2").replace('"1s"', '"2s"')
     with ran(loadpilot, scene) as (finished, received):
         assert finished.judged == 1, finished.stdout + finished.stderr
@@ -121,7 +122,7 @@ def test_a_body_that_cannot_be_decoded_is_an_error(
 
 
 def test_what_nothing_reads_is_not_decoded(loadpilot: Loadpilot) -> None:
-    """Broken if a step fails by a body that nobody looks at. 3 s."""
+    """Broken if a step fails because of a body that nothing reads. 3 s."""
     with ran(loadpilot, STATIC) as (finished, received):
         assert finished.judged == 0, finished.stdout + finished.stderr
     assert len(received) == RPS

@@ -1,4 +1,4 @@
-"""Scenarios that look at answers and are compiled: the report says what the target saw."""
+"""Compiled scenarios that examine responses: the report agrees with the target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ USERS = 6
 
 @pytest.mark.parametrize("agents", [1, 3])
 def test_what_code_does_is_counted_once(loadpilot: Loadpilot, oracle: Oracle, agents: int) -> None:
-    """Broken if code goes another way than its Python, or a call or an error of it is lost."""
+    """Broken if compiled code behaves differently from its Python, or if a call or an error is
+    lost."""
     oracle.status(418, path="/list", fraction=0.5)
     oracle.status(503, path="/pay", fraction=0.25)
     finished = loadpilot.run(COMPILED, oracle.url, "--agents", str(agents))
@@ -46,7 +47,7 @@ def test_what_code_does_is_counted_once(loadpilot: Loadpilot, oracle: Oracle, ag
 
 
 def test_a_check_of_code_fails_in_pythons_words(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a failed check is not counted, or has another text than in Python."""
+    """Broken if a failed check is not counted, or if its text differs from Python's."""
     oracle.status(404, path="/list")
     finished = loadpilot.run(COMPILED, oracle.url)
     browse = _task(finished.report, "browse")
@@ -63,7 +64,8 @@ def test_a_check_of_code_fails_in_pythons_words(loadpilot: Loadpilot, oracle: Or
 def test_code_draws_and_adds_what_python_does(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
 ) -> None:
-    """Broken if code draws, takes a row, names a step or adds to a metric otherwise than Python."""
+    """Broken if compiled code draws, takes rows, names steps or adds to metrics differently from
+    Python."""
     oracle.status(503, path="/mine", fraction=0.25)
     (loadpilot.folder / "names.csv").write_text((SCENARIOS / "names.csv").read_text())
     text = WIDE.read_text(encoding="utf-8")
@@ -92,7 +94,7 @@ def test_code_draws_and_adds_what_python_does(
 
 
 def _arrival(request: Request) -> str:
-    """Of a call of an arrival its number; of a call of a hook nothing."""
+    """The number of the arrival of a call; None for a call of a hook."""
     return (request.id or "/").split("/")[1]
 
 

@@ -1,4 +1,5 @@
-"""Requests that a coroutine has under way beside each other: each is answered as it ends."""
+"""Requests that a coroutine has in flight at the same time: each returns when its response is
+there."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ SLOW_MS = 1_500
 
 
 def test_an_answer_does_not_wait_for_a_slower_one(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if coroutines that were gathered go on only when all of their answers are there."""
+    """Broken if gathered coroutines continue only when all of their responses are there."""
     oracle.delay(SLOW_MS, path="/slow")
     scene = (
         HEAD
@@ -42,7 +43,7 @@ class S(VUser):
         f"GET /{place}": 12 for place in ("slow", "a", "b", "c", "d", "e")
     }
     assert not task_of(finished, "both").get("raised")
-    # Of each pair the chain was over before the slow answer was given, or very nearly all of them.
+    # In nearly all pairs the chain had ended before the slow response was sent.
     slow = sorted(request.end_us or 0 for request in oracle.requests() if request.path == "/slow")
     last = sorted(request.arrival_us for request in oracle.requests() if request.path == "/e")
     assert sum(e < s for e, s in zip(last, slow, strict=True)) >= 10
@@ -51,8 +52,8 @@ class S(VUser):
 def test_a_time_out_of_its_own_ends_a_wait_and_not_the_count(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if asyncio's time-out waits for the answer, or a request that is no longer
-    awaited is not counted."""
+    """Broken if asyncio's timeout waits for the response, or if a request that is no longer awaited
+    is not counted."""
     oracle.delay(SLOW_MS, path="/slow")
     scene = (
         HEAD
@@ -79,7 +80,7 @@ class S(VUser):
 
 
 def test_a_stop_counts_what_is_under_way(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if Ctrl-C loses requests that a user has under way, or one is sent after it."""
+    """Broken if Ctrl-C loses requests in flight, or if a request is sent after it."""
     oracle.delay(SLOW_MS, path="/slow*")
     scene = (
         HEAD

@@ -1,4 +1,4 @@
-"""What happens once per run, on the side of the command: counted by the target, never by a run."""
+"""Hooks that the command plays once per run. The target counts them; the run does not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class S(VUser):
 def test_a_setup_happens_once_and_all_users_see_it(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
 ) -> None:
-    """Broken if agents seed data each for themselves, or their users do not see what was seeded."""
+    """Broken if each agent runs the setup, or if users do not see the values that it stored."""
     finished = loadpilot.run(SEEDED, oracle.url, "--agents", str(agents))
     assert finished.judged == 0, finished.stderr
     assert routes(oracle.requests()) == {
@@ -59,7 +59,7 @@ def test_a_setup_happens_once_and_all_users_see_it(
 
 
 def test_a_teardown_happens_after_an_interruption(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if Ctrl-C leaves at the target what the setup made there."""
+    """Broken if data that the setup created stays at the target after Ctrl-C."""
     with loadpilot.start(SEEDED, oracle.url, "--duration", "60s", "--agents", "2") as running:
         assert oracle.wait_count(30, 30)
         running.signal(signal.SIGINT)
@@ -71,7 +71,7 @@ def test_a_teardown_happens_after_an_interruption(loadpilot: Loadpilot, oracle: 
 
 
 def test_a_failed_setup_lets_no_agent_send_anything(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if load goes to a target without its data, or the reason is not shown."""
+    """Broken if load goes to a target without the setup's data, or if the reason is not shown."""
     oracle.status(500, path="/seed*")
     finished = loadpilot.run(SEEDED, oracle.url)
     assert finished.code == 3
@@ -84,7 +84,7 @@ def test_a_failed_setup_lets_no_agent_send_anything(loadpilot: Loadpilot, oracle
 
 
 def test_a_failed_teardown_changes_no_verdict(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if what comes after a run hides what became of the run, or goes untold."""
+    """Broken if a failed teardown hides the verdict of the run, or is not reported."""
     oracle.status(503, path="/bye")
     scene = HEAD + (
         """
@@ -112,7 +112,8 @@ class S(VUser):
 def test_a_setup_that_waits_for_ever_is_interrupted(
     loadpilot: Loadpilot, oracle: Oracle, kind: str
 ) -> None:
-    """Broken if Ctrl-C has to wait for a target that does not answer, or the teardown is lost."""
+    """Broken if Ctrl-C waits for a target that does not answer, or if the teardown is not
+    played."""
     oracle.silent(path="/seed")
     scene = SEEDED.replace("def seed", f"{kind} seed").replace("i-7", "i")
     if kind == "async def":
@@ -121,7 +122,7 @@ def test_a_setup_that_waits_for_ever_is_interrupted(
     with loadpilot.start(scene, oracle.url) as running:
         assert oracle.wait_count(1, 30)
         running.signal(signal.SIGINT)
-        finished = running.end(20)  # the silent target: 30 s
+        finished = running.end(20)  # a target that never answers: 30 s
     assert finished.code == 130
     assert "interrupted before the run was started" in finished.stderr
     assert routes(oracle.requests()) == {"POST /seed": 1, "DELETE /seed/item": 1}
@@ -131,7 +132,7 @@ def test_a_setup_that_waits_for_ever_is_interrupted(
 def test_a_dry_run_sends_nothing_and_says_what_would_happen(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if looking at a plan seeds data, or hides that a run would."""
+    """Broken if a dry run plays the setup, or does not mention that a run would."""
     finished = loadpilot.run(SEEDED, oracle.url, "--dry-run")
     assert finished.code == 0
     assert "  scene_1.py:9: seed() runs once, before the users" in finished.stderr

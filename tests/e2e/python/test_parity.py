@@ -1,4 +1,4 @@
-"""A task in Python makes the requests that httpx makes, and reads answers as httpx reads them."""
+"""A task in Python makes the same requests as httpx, and reads responses in the same way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.e2e.support.echo import echo
 
 
 def by_httpx(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The same requests, made by httpx."""
+    """The requests of the table, made by httpx."""
     monkeypatch.syspath_prepend(str(SCENARIOS))
     import parity_cases  # noqa: PLC0415
 
@@ -32,7 +32,7 @@ def by_httpx(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def rewind(files: Any) -> None:
-    """Makes open files readable once more."""
+    """Sets open files back to their start."""
     for given in files.values() if isinstance(files, dict) else ():
         for part in given if isinstance(given, tuple) else ():
             if isinstance(part, io.BytesIO):
@@ -44,7 +44,8 @@ def rewind(files: Any) -> None:
 def test_a_task_makes_the_requests_that_httpx_makes(
     loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch, scenario: str
 ) -> None:
-    """Broken if a keyword means something else than with httpx, or an answer reads differently."""
+    """Broken if a keyword has another meaning than in httpx, or if a response is read
+    differently."""
     expected = by_httpx(monkeypatch)
     with echo() as (url, received):
         finished = loadpilot.run(SCENARIOS / "parity.py", url, "--scenario", scenario)
@@ -56,7 +57,8 @@ def test_a_task_makes_the_requests_that_httpx_makes(
 
 
 def shown(request: tuple[str, str, list[tuple[str, str]], bytes]) -> tuple[Any, ...]:
-    """A request as it is compared: JSON by what it says, since blanks are no meaning."""
+    """A request in the form in which it is compared: JSON by its values, since spaces have no
+    meaning."""
     method, path, headers, body = request
     if path == "/seen":
         headers = [pair for pair in headers if pair[0] != "content-length"]

@@ -1,4 +1,4 @@
-"""Users that are prepared once, on the side of the command: the same users on all agents."""
+"""Users that the command prepares once: all agents continue with the same users."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ class Shop(VUser):
 
 @pytest.fixture(autouse=True)
 def prefix(monkeypatch: pytest.MonkeyPatch) -> str:
-    """What the tokens of the test begin with."""
+    """The prefix of all tokens of the test."""
     prefix = secrets.token_hex(16)
     monkeypatch.setenv("PREFIX", prefix)
     return prefix
 
 
 def sessions(requests: list[Any], verb: str) -> set[str]:
-    """The tokens that requests of one kind carried."""
+    """The tokens in requests of one kind."""
     return {one.header("x-session") for one in requests if one.method == verb}
 
 
 def test_users_log_in_once_for_all_agents(tmp_path: Path, prefix: str) -> None:
-    """Broken if agents log in themselves, or serve with other sessions than those that were made;
-    or if a session can be read in anything that is kept."""
+    """Broken if agents log in themselves or use other sessions than the prepared ones, or if a
+    stored file contains a session."""
     loadpilot = Loadpilot(tmp_path / "work")
     with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
         finished = loadpilot.run(SCENE, oracle.url, "--agents", "2")
@@ -87,13 +87,13 @@ def test_users_log_in_once_for_all_agents(tmp_path: Path, prefix: str) -> None:
     assert len(served) == PLANNED == finished.report["calls"]["attempted"]
 
     files = [file for file in files_below(loadpilot.folder) if file.suffix != ".py"]
-    assert files_with("Shop", files), "the search finds nothing"
+    assert files_with("Shop", files), "the search does not find a stored value"
     assert files_with(prefix, files) == []
     assert prefix not in finished.stdout + finished.stderr
 
 
 def test_prepared_users_clean_up_after_an_interruption(tmp_path: Path) -> None:
-    """Broken if Ctrl-C leaves sessions behind, or ends one twice."""
+    """Broken if sessions stay open after Ctrl-C, or if one is ended twice."""
     loadpilot = Loadpilot(tmp_path / "work")
     with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
         flags = ("--agents", "2", "--duration", "60s")
@@ -131,7 +131,7 @@ def test_an_agent_that_comes_back_serves_with_the_same_users(
 def test_one_login_is_shared_by_the_users_of_all_agents(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a lock of the class stops its users for ever, or each agent logs in again."""
+    """Broken if a lock of the class blocks its users for ever, or if each agent logs in again."""
     oracle.delay(100, path="/login")
     scene = HEAD + (
         """
@@ -168,7 +168,7 @@ class Shop(VUser):
 def test_a_failed_on_start_on_this_side_lets_no_agent_send_anything(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if users that could not log in put load on the target, or the reason is lost."""
+    """Broken if users whose login failed put load on the target, or if the reason is lost."""
     oracle.status(401, path="/login", fraction=0.5)
     finished = loadpilot.run(SCENE, oracle.url)
     assert finished.code == 3
@@ -176,12 +176,12 @@ def test_a_failed_on_start_on_this_side_lets_no_agent_send_anything(
     assert "scene_1.py:18: client.post" in finished.stderr
     seen = routes(oracle.requests())
     assert seen.pop("POST /login") == USERS
-    assert sum(seen.values()) == 4, "those who had logged in log out"
+    assert sum(seen.values()) == 4, "users that had logged in did not log out"
     assert {route.split("/")[0] for route in seen} == {"DELETE "}
 
 
 def test_a_failed_on_stop_on_this_side_is_shown(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if sessions stay behind at the target unreported."""
+    """Broken if sessions that stay open at the target are not reported."""
     oracle.status(500, path="/login/3")
     ending = 'headers={"X-Session": self.token})\n'
     head, _, _ = SCENE.rpartition(ending)
@@ -193,7 +193,7 @@ def test_a_failed_on_stop_on_this_side_is_shown(loadpilot: Loadpilot, oracle: Or
 
 
 def test_what_cannot_travel_is_refused_by_name(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a user arrives without something that its on_start had left on it."""
+    """Broken if a user on an agent lacks a value that its `on_start` had stored on it."""
     scene = SCENE.replace('self.seen.append("login")', "self.cart = {1, 2}")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
@@ -206,7 +206,7 @@ def test_what_cannot_travel_is_refused_by_name(loadpilot: Loadpilot, oracle: Ora
 
 
 def test_there_are_as_many_prepared_users_as_agents(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if an agent is asked to serve with unprepared users."""
+    """Broken if an agent has no prepared user."""
     finished = loadpilot.run(SCENE, oracle.url, "--agents", "9")
     assert finished.code == 2
     assert "--agents: must be at most the users that are prepared, 8" in finished.stderr
@@ -214,7 +214,7 @@ def test_there_are_as_many_prepared_users_as_agents(loadpilot: Loadpilot, oracle
 
 
 def test_a_closed_loop_takes_its_users_prepared(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a user of a closed loop starts without what was prepared for it."""
+    """Broken if a user of a closed loop starts without its prepared state."""
     scene = SCENE.replace('rps=40, duration="3s", mode="constant"', 'duration="2s"')
     scene = scene.replace(
         "        with self.lock", "        time.sleep(0.05)\n        with self.lock"
@@ -228,14 +228,14 @@ def test_a_closed_loop_takes_its_users_prepared(loadpilot: Loadpilot, oracle: Or
 
 
 class Cookies(BaseHTTPRequestHandler):
-    """A target that gives each session a cookie of its own, and notes those that come back."""
+    """A target that gives each session a cookie of its own, and records those that come back."""
 
     protocol_version = "HTTP/1.1"
     numbers: ClassVar[Iterator[int]] = itertools.count(1)
     came: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
-        number = next(Cookies.numbers)  # at once, since each request has a thread
+        number = next(Cookies.numbers)  # one atomic step, since each request has a thread
         self.send_response(200)
         self.send_header("Set-Cookie", f"sid=c-{number}; Path=/")
         self.send_header("Content-Length", "0")
@@ -252,7 +252,7 @@ class Cookies(BaseHTTPRequestHandler):
 
 
 def test_cookies_travel_with_their_users(loadpilot: Loadpilot) -> None:
-    """Broken if a user that was prepared here is a stranger to the target on its agent."""
+    """Broken if a prepared user lacks its cookies on its agent."""
     scene = HEAD + (
         """
 @scenario(rps=20, duration="1s", mode="constant", users=4, prepare="submitter")
@@ -270,6 +270,6 @@ class S(VUser):
         finished = loadpilot.run(scene, f"http://127.0.0.1:{server.server_port}", "--agents", "2")
         server.shutdown()
     assert finished.judged == 0, finished.stderr
-    assert next(Cookies.numbers) == 4 + 1, "each user logged in once"
+    assert next(Cookies.numbers) == 4 + 1, "a user logged in more than once, or not at all"
     assert set(Cookies.came) == {f"sid=c-{number}" for number in range(1, 5)}
     assert len(Cookies.came) == 20

@@ -1,4 +1,4 @@
-"""Scenarios in Python: what the report says of them is what the target saw, hooks and all."""
+"""Scenarios in Python: the report agrees with the target, including hooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RPS = 100
 PLANNED = SECS * RPS
 USERS = 6
 ASIDE = {"/login", "/session"}
-"""What hooks request, which is sent and never counted."""
+"""Paths that hooks request: sent and never counted."""
 
 
 @pytest.mark.slow
@@ -28,7 +28,7 @@ ASIDE = {"/login", "/session"}
 def test_every_call_of_python_is_counted_once(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
 ) -> None:
-    """Broken if a call, a check or an error is lost, doubled, or booked on another task."""
+    """Broken if a call, a check or an error is lost, doubled, or counted for another task."""
     oracle.status(404, path="/items/0")
     oracle.status(503, path="/pay", fraction=0.25)
     finished = loadpilot.run(SHOP, oracle.url, "--agents", str(agents))
@@ -48,7 +48,7 @@ def test_every_call_of_python_is_counted_once(
     assert calls_of(pay) == {"POST /pay": 200, "GET /paid": seen["GET /paid"]}
     assert calls_of(classic) == {"GET /classic": 100}
 
-    # The check makes a 404 ok and everything else an error.
+    # The check accepts a 404, and makes all other responses errors.
     (item,) = [call for call in browse["calls"] if call["name"] == "item"]
     assert item["counts"]["outcomes"] == {
         "ok": items["GET /items/0"],
@@ -78,7 +78,7 @@ def test_every_call_of_python_is_counted_once(
 def test_a_failed_on_start_fails_the_run_before_it_has_begun(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if users that could not log in put load on the target, or the reason is lost."""
+    """Broken if users whose login failed put load on the target, or if the reason is lost."""
     oracle.status(401, path="/login")
     finished = loadpilot.run(SHOP, oracle.url)
     assert finished.code == 3
@@ -94,7 +94,7 @@ def test_a_failed_on_start_fails_the_run_before_it_has_begun(
 
 
 def test_an_interrupted_run_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if Ctrl-C leaves the sessions of its users behind at the target."""
+    """Broken if the sessions of users stay open at the target after Ctrl-C."""
     with loadpilot.start(SHOP, oracle.url, "--duration", "60s", "--agents", "2") as running:
         assert oracle.wait_count(2 * RPS, 30)
         running.signal(signal.SIGINT)
@@ -109,7 +109,7 @@ def test_an_interrupted_run_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle
 
 
 def test_users_that_rest_stop_no_other_user(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a sleep of one user keeps another from its arrival, or counts as latency."""
+    """Broken if a sleep of one user delays the arrival of another, or counts as latency."""
     scene = (
         HEAD
         + """
@@ -133,7 +133,8 @@ class S(VUser):
 def test_arrivals_that_find_no_user_are_dropped_and_counted(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a user does two things at a time, or an arrival without one is not reported."""
+    """Broken if a user performs two arrivals at a time, or if an arrival without a user is not
+    reported."""
     oracle.delay(400)
     scene = (
         HEAD
@@ -150,7 +151,7 @@ class S(VUser):
     arrivals = finished.report["arrivals"]
     assert arrivals["planned"] == 80
     assert arrivals["started"] + arrivals["dropped"]["no_user"] == 80
-    # Two users, each 0.8 s an arrival, over 4 s and the wait behind them.
+    # Two users, 0.8 s for each arrival, over 4 s and the wait at the end.
     assert 8 <= arrivals["started"] <= 14
     assert len(oracle.requests()) == 2 * arrivals["started"]
     assert len({request.connection for request in oracle.requests()}) <= 3
@@ -159,7 +160,7 @@ class S(VUser):
 def test_transport_errors_reach_the_task_as_exceptions(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a task takes a request that failed for an answer, or cannot handle it."""
+    """Broken if a task gets a response for a failed request, or cannot handle the error."""
     oracle.reset(path="/gone")
     scene = (
         HEAD
@@ -189,7 +190,7 @@ class S(VUser):
 
 
 def test_a_closed_loop_runs_python_too(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if users of a closed loop are not each other's, or not counted."""
+    """Broken if users of a closed loop share state, or if their tasks are not counted."""
     scene = (
         HEAD
         + """
@@ -215,7 +216,7 @@ class S(VUser):
 
 
 def test_names_beyond_the_limit_go_together(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a task with a path for each request makes a report that grows without end."""
+    """Broken if a task with another path in each request makes the report grow without limit."""
     scene = (
         HEAD
         + """
@@ -238,7 +239,7 @@ class S(VUser):
 def test_agents_hear_of_a_scenario_that_cannot_be_loaded(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a scenario that works only beside its author fails without a word."""
+    """Broken if a scenario that works only on its author's machine fails without a message."""
     scene = HEAD + (
         "assert 'loadpilot-scenario-' not in __file__, 'works at home only'\n"
         """
@@ -257,7 +258,7 @@ class S(VUser):
 
 
 def test_explain_says_what_runs_where(loadpilot: Loadpilot) -> None:
-    """Broken if a user cannot see why a scenario is not compiled."""
+    """Broken if the output does not say why a scenario is not compiled."""
     finished = loadpilot.call("explain", str(SHOP))
     assert finished.code == 0
     assert finished.stdout.startswith("Shop: runs in Python, because\n")
@@ -275,7 +276,7 @@ def test_explain_says_what_runs_where(loadpilot: Loadpilot) -> None:
 
 
 def test_what_is_said_of_python_is_true(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the banner calls a scenario in Python static."""
+    """Broken if the banner says that a scenario in Python is static."""
     finished = loadpilot.run(SHOP, oracle.url, "--duration", "1s")
     assert "Python: 6 users, each with one arrival at a time" in finished.stderr
     assert oracle.wait_count(1, 1, of=CountKind.ENDED)
@@ -285,7 +286,7 @@ def test_what_is_said_of_python_is_true(loadpilot: Loadpilot, oracle: Oracle) ->
 def test_calls_that_end_when_nothing_else_happens_keep_their_names(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a call that began in one tick and ended in another makes its delta unreadable."""
+    """Broken if a call that begins in one tick and ends in another makes its delta unreadable."""
     oracle.delay(1_500)
     scene = (
         HEAD
@@ -309,7 +310,7 @@ class S(VUser):
 def test_a_rest_before_the_first_request_is_no_latency(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if think time counts as the target's slowness, or as the generator's."""
+    """Broken if think time counts as latency of the target, or as a delay of the generator."""
     scene = (
         HEAD
         + """
@@ -344,7 +345,7 @@ class S(VUser):
 def test_nothing_is_counted_after_a_stop_and_users_that_rest_end(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a task goes on sending after Ctrl-C, or its rest holds up the end."""
+    """Broken if a task sends requests after Ctrl-C, or if its think time delays the end."""
     scene = (
         HEAD
         + """
@@ -381,7 +382,8 @@ class S(VUser):
 
 
 def test_an_abort_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if what cancels the calls in flight also cancels what users do at their end."""
+    """Broken if an abort, which cancels the calls in flight, also cancels `on_stop` of the
+    users."""
     oracle.silent(path="/stuck")
     scene = (
         HEAD
@@ -407,7 +409,8 @@ class S(VUser):
 
 
 def test_secret_headers_of_python_are_masked(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the value of a header that the scenario calls secret lands in log or report."""
+    """Broken if the value of a header that the scenario declares as secret is in the log or the
+    report."""
     scene = (
         HEAD
         + """

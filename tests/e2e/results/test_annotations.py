@@ -1,4 +1,4 @@
-"""Notes are stored in the log of a run, and nothing that is reported of the run depends on them."""
+"""Notes are stored in the log of a run, and do not change its report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST, SECOND = "before the upgrade", "after it\n\x1b[2Jtwo lines"
 
 @pytest.mark.slow
 def test_notes_change_no_report(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a note is lost, changes a report or its digest, or is taken for damage. 5 s."""
+    """Broken if a note is lost, changes a report or its digest, or counts as damage. 5 s."""
     run = loadpilot.run(VARIED, oracle.url, *SHORT).run
     before = loadpilot.call("report", run, "--json").stdout
     assert loadpilot.call("note", run).stderr == f"run {run} has no notes\n"
@@ -31,7 +31,7 @@ def test_notes_change_no_report(loadpilot: Loadpilot, oracle: Oracle) -> None:
     assert [line.partition(": ")[2] for line in said[:3]] == ["baseline", FIRST, "after it"]
     assert said[3].startswith("  ")
     assert said[3].endswith("two lines")
-    assert "\x1b" not in said[3], "a note cannot control a terminal"
+    assert "\x1b" not in said[3], "a note contains control characters for a terminal"
     assert loadpilot.call("report", run, "--json").stdout == before
     assert "17 of 17 invariants hold" in loadpilot.call("verify", run).stdout
     row = loadpilot.call("runs").stdout.splitlines()[2]
@@ -43,7 +43,7 @@ def test_notes_change_no_report(loadpilot: Loadpilot, oracle: Oracle) -> None:
 
 @pytest.mark.slow
 def test_compare_takes_the_run_that_is_marked(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if another run than the newest marked one is the baseline. 6 s."""
+    """Broken if the baseline is not the newest marked run. 6 s."""
     runs = [loadpilot.run(VARIED, oracle.url, *SHORT).run for _ in range(3)]
     unmarked = loadpilot.call("compare", runs[2])
     assert unmarked.code == 2
@@ -58,7 +58,7 @@ def test_compare_takes_the_run_that_is_marked(loadpilot: Loadpilot, oracle: Orac
 def test_a_file_has_the_notes_and_takes_no_more(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if an exported run loses its notes, or a redacted one tells them. 5 s."""
+    """Broken if an exported run loses its notes, or if a redacted one contains them. 5 s."""
     run = loadpilot.run(VARIED, oracle.url, *SHORT).run
     loadpilot.call("note", run, FIRST, "--baseline")
     whole, redacted = tmp_path / "whole.lprun", tmp_path / "redacted.lprun"
@@ -74,7 +74,7 @@ def test_a_file_has_the_notes_and_takes_no_more(
 
 
 def test_a_run_gets_notes_when_it_is_over(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a note is stored before the seal, where older readers count it as damage. 4 s."""
+    """Broken if a note is stored before the seal, where older versions count it as damage. 4 s."""
     with loadpilot.start(VARIED, oracle.url, "--duration", "60s"):
         assert oracle.wait_count(10, 30)
         early = loadpilot.call("note", "last", FIRST)
@@ -84,7 +84,7 @@ def test_a_run_gets_notes_when_it_is_over(loadpilot: Loadpilot, oracle: Oracle) 
 
 @pytest.mark.slow
 def test_a_wrong_note_is_refused(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a note is cut or a contradiction is half done. 4 s."""
+    """Broken if a note is cut, or if a contradictory command is executed in part. 4 s."""
     run = loadpilot.run(VARIED, oracle.url, *SHORT).run
     for flags, says in (
         (["x" * 2001], "must have 1 to 2000 characters"),

@@ -28,14 +28,14 @@ class Shop(VUser):
         client.get("/slow")
 """
 SEED = 1
-"""Of what is made slower: a first byte, from the middle of the run. The night has twenty."""
+"""Seed of the slowdown: a first byte, from the middle of the run. The nightly tests use twenty."""
 FIGURES = ["achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "error_rate_pct"]
 
 
 @pytest.mark.long
 @pytest.mark.timed
 def test_a_slower_task_is_found(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a regression passes, an equal run fails, or the file says another thing than the
+    """Broken if a regression passes, if an equal run fails, or if the results file differs from the
     log. 40 s."""
     oracle.delay(30)
     first = loadpilot.run(SHOP, oracle.url, "--save-baseline")
@@ -78,7 +78,8 @@ def is_worse(row: dict[str, object]) -> bool:
 
 @pytest.mark.slow
 def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run without an answer becomes a baseline, or a comparison with it passes. 4 s."""
+    """Broken if a run without a response becomes a baseline, or if a comparison with it passes. 4
+    s."""
     gone = oracle.url.rsplit(":", 1)[0] + ":9"
     failed = loadpilot.run(SHOP.replace("10s", "2s"), gone, "--save-baseline")
     assert "baseline not saved" in failed.stderr
@@ -96,7 +97,8 @@ def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracl
 
 
 def test_a_run_is_not_compared_with_itself(loadpilot: Loadpilot) -> None:
-    """Broken if a run passes as equal to a baseline that contains it: that proves nothing."""
+    """Broken if a run passes a comparison with a baseline that contains it, which proves
+    nothing."""
     file = str(Path(__file__).with_name("stored_logs") / "run_file_v1.lprun")
     text = loadpilot.call("compare", file, file)
     stored = loadpilot.call("compare", file, file, "--json")
@@ -110,7 +112,7 @@ def test_a_run_is_not_compared_with_itself(loadpilot: Loadpilot) -> None:
 @pytest.mark.long
 @pytest.mark.timed
 def test_what_was_made_slower_is_named(loadpilot: Loadpilot) -> None:
-    """Broken if another call, phase or time is named, or text and JSON differ. 25 s."""
+    """Broken if another call, phase or time is named, or if text and JSON differ. 25 s."""
     made = scene(SEED, loadpilot)
     assert problem(made, loadpilot) == ""
     baseline = made.usual

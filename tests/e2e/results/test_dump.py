@@ -1,4 +1,4 @@
-"""`loadpilot dump`: what other tools read is what the target received and the report says."""
+"""`loadpilot dump`: other tools read the same figures as those of the target and the report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Shop(VUser):
 """
 RANGE_US = 60_000_000
 WRK2_LEVELS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.775, 0.8, 0.825, 0.85]
-"""How the spectrum in wrk2's README begins."""
+"""The first values of the spectrum in wrk2's README."""
 VEGETA = 12
 """Number of columns of vegeta's results."""
 
@@ -88,7 +88,7 @@ def calls(shop: Shop) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_samples_are_the_calls_of_the_target(shop: Shop) -> None:
-    """Broken if a call is missing, twice, or of another task, in vegeta's columns or as JSON."""
+    """Broken if a call is missing, doubled, or of another task, in vegeta's columns or as JSON."""
     _, finished, oracle = shop
     rows = list(csv.reader(io.StringIO(dumped(shop, "--what", "samples")), strict=True))
     received = Counter((one.route.strip("/"), str(one.status)) for one in oracle.requests())
@@ -115,8 +115,8 @@ def test_samples_are_the_calls_of_the_target(shop: Shop) -> None:
 
 
 def test_calls_that_share_a_connection_are_those_of_the_target(shop: Shop) -> None:
-    """Broken if the report or a call says that a connection was reused where the target saw a new
-    one. 1 s."""
+    """Broken if the report or a call says that a connection was reused although the target saw a
+    new one. 1 s."""
     _, finished, oracle = shop
     generator = finished.report["generator"]
     reused = sum(one["reused"] for one in calls(shop))
@@ -126,8 +126,8 @@ def test_calls_that_share_a_connection_are_those_of_the_target(shop: Shop) -> No
 
 
 def test_a_series_is_the_calls_of_its_intervals(shop: Shop) -> None:
-    """Broken if a figure of an interval is not that of its calls, one by one. Names that look like
-    formulas are inert."""
+    """Broken if a figure of an interval differs from that computed from its calls. Names that look
+    like formulas have no effect."""
     _, finished, _ = shop
     lines, start_us = calls(shop), finished.report["run"]["start_at"]
     flags = ("--by", "task", "--every", "2s", "--percentiles", "50,99.9")
@@ -161,7 +161,7 @@ def test_a_series_is_the_calls_of_its_intervals(shop: Shop) -> None:
 
 def test_histograms_open_in_hdrhistogram(shop: Shop, tmp_path: Path) -> None:
     """Broken if HdrHistogram reads another number of calls or another percentile from the log, or
-    prints another spectrum than we do."""
+    prints another spectrum than LoadPilot."""
     _, finished, _ = shop
     path = tmp_path / "run.hlog"
     dumped(shop, "-o", str(path))
@@ -169,7 +169,7 @@ def test_histograms_open_in_hdrhistogram(shop: Shop, tmp_path: Path) -> None:
     with reader.input_file:
         whole, intervals = added(reader)
     response = finished.report["latency"]["response"]
-    # Some versions of this reader take lines with tags, too: the calls of each are once more.
+    # Some versions of this reader also read lines with tags, so that each call counts once more.
     assert whole.get_total_count() in {response["count"], 2 * response["count"]}
     assert intervals >= SECS
     for percent, name in ((50, "p50_us"), (99, "p99_us"), (100, "max_us")):
@@ -199,7 +199,7 @@ def test_histograms_open_in_hdrhistogram(shop: Shop, tmp_path: Path) -> None:
 
 
 def added(reader: HistogramLogReader) -> tuple[HdrHistogram, int]:
-    """The sum of all intervals, and their number."""
+    """The merged histogram of all intervals, and the number of intervals."""
     whole, intervals = HdrHistogram(1, RANGE_US, 3), 0
     while reader.add_next_interval_histogram(whole) is not None:
         intervals += 1
@@ -211,7 +211,7 @@ def response_histogram(finished: Finished) -> bytes:
 
 
 def test_parquet_is_the_same_in_duckdb(shop: Shop, tmp_path: Path) -> None:
-    """Broken if a column changes its meaning on the way to Arrow."""
+    """Broken if a column has another meaning in Arrow."""
     samples, series = tmp_path / "samples.parquet", tmp_path / "series.parquet"
     dumped(shop, "--what", "samples", "-o", str(samples))
     dumped(shop, "--by", "task", "-o", str(series))
@@ -232,11 +232,11 @@ def test_parquet_is_the_same_in_duckdb(shop: Shop, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_mistakes_are_named(shop: Shop, tmp_path: Path) -> None:
-    """Broken if a flag is ignored, or a run without samples gives an empty file."""
+    """Broken if a flag is ignored, or if a run without samples gives an empty file."""
     loadpilot, finished, oracle = shop
     other = Loadpilot(tmp_path / "other")
     none = other.run(SHOP.replace("4s", "1s"), oracle.url)
-    # A file needs no server, which each command would start for a log.
+    # A run file needs no server; each command would start one for a log.
     whole, empty = str(tmp_path / "whole.lprun"), str(tmp_path / "empty.lprun")
     assert loadpilot.call("export", finished.run, whole).code == 0
     assert other.call("export", none.run, empty).code == 0
@@ -277,7 +277,7 @@ def test_parquet_is_refused_on_a_terminal(shop: Shop) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "hlog"])
 def test_a_full_disk_leaves_the_old_file(shop: Shop, tmp_path: Path, form: str) -> None:
-    """Broken if a file that cannot be written whole replaces the one that was there."""
+    """Broken if a file that cannot be written completely replaces the existing one."""
     loadpilot, finished, _ = shop
     exported = tmp_path / "run.lprun"
     assert loadpilot.call("export", finished.run, str(exported)).code == 0
@@ -297,7 +297,8 @@ def test_a_full_disk_leaves_the_old_file(shop: Shop, tmp_path: Path, form: str) 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_ends_a_dump(tmp_path: Path, number: signal.Signals) -> None:
-    """Broken if `timeout 60 loadpilot dump …` waits for a reader that reads nothing more."""
+    """Broken if an interrupted dump waits for a reader that has stopped reading, as under `timeout
+    60`."""
     pipe = tmp_path / "metrics.om"
     os.mkfifo(pipe)
     run = Path(__file__).with_name("stored_logs") / "run_file_v1.lprun"

@@ -1,8 +1,8 @@
-"""The kinds of green that must be red: each row is a run that looks healthy and is not.
+"""Runs that look healthy and must fail: each row is such a run.
 
-A row says by which exit code and by which words of the report the command must end. To add one,
-append a `Row` to `ROWS`; what the target does stands in `behaviours`, as the oracle reads it. A
-forged delta needs a fleet: `tests/faults/log/test_foreign_events.py` has that row.
+A row names the exit code and the words in the report with which the command must end. To add one,
+append a `Row` to `ROWS`; its `behaviours` are control lines of the oracle. A forged delta needs a
+fleet: `tests/faults/log/test_foreign_events.py` tests it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ IN_PYTHON = ", compile=False"
 CLOSED = "http://127.0.0.1:1"
 """Port 1 (tcpmux) has no listener."""
 SLOW = ', max_in_flight=1, max_wait="100ms"'
-"""With answers after 400 ms an agent starts two or three arrivals a second."""
+"""Settings with which an agent starts two or three arrivals a second, at responses after 400 ms."""
 
 
 def raises(more: str = "", body: str = CALL, condition: str = "False") -> str:
@@ -73,7 +73,7 @@ def plain(more: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One run that must not be green, or must be in spite of the rule that catches it."""
+    """One run that must fail, or that must pass although it is close to a rule that fails runs."""
 
     name: str
     scene: str
@@ -81,17 +81,17 @@ class Row:
     reason: str = ""
     """Part of one of the verdict's reasons; empty: there are none."""
     figures: Mapping[str, Any] = field(default_factory=dict)
-    """What the report says, by dotted path."""
+    """Expected figures of the report, by dotted path."""
     behaviours: Sequence[str] = ()
     flags: Sequence[str] = ()
     above: Mapping[str, float] = field(default_factory=dict)
     """Figures of the report that must be greater, by dotted path."""
     stopped_after: int = 0
-    """Ctrl-C after so many requests; 0: the run comes to its end."""
+    """Number of requests after which Ctrl-C follows; 0: the run comes to its end."""
     shows: str = ""
-    """How the line of the verdict reads; empty: as the exit code says."""
+    """Text of the verdict line; empty: the one of the exit code."""
     target: str = ""
-    """Where the load goes; empty: to the oracle."""
+    """Target of the load; empty: the oracle."""
 
 
 RAISED = {"requests_total": 40, "errors_total": 40, "error_rate_pct": 100.0}
@@ -224,7 +224,7 @@ ROWS = [
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_it_is_not_green_by_accident(loadpilot: Loadpilot, oracle: Oracle, row: Row) -> None:
-    """Broken if a run that is not what it looks like passes, or does not say why it fails."""
+    """Broken if a run that only looks healthy passes, or does not say why it fails."""
     for behaviour in row.behaviours:
         oracle.command(behaviour)
     with loadpilot.start(row.scene, row.target or oracle.url, *row.flags) as running:

@@ -1,4 +1,5 @@
-"""A gate never passes by accident: whatever is wrong, the exit code is not 0 and says what kind."""
+"""A gate never passes by accident: with any fault, the exit code is not 0 and names the kind of
+fault."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Gated(VUser):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way in which a run may not be green, and how the command must end."""
+    """One kind of run that must not pass, and how the command must end."""
 
     name: str
     code: int
@@ -106,7 +107,7 @@ CASES = (
 def test_the_exit_code_says_how_a_run_came_out(
     loadpilot: Loadpilot, oracle: Oracle, case: Case
 ) -> None:
-    """Each of these has been green in some tool."""
+    """Broken if the exit code of a run is wrong. Each of these runs has passed in some tool."""
     for line in case.behaviours:
         oracle.command(line)
     scene = SCENE.format(more=f", {case.scene}" if case.scene else "")
@@ -128,7 +129,9 @@ def test_the_exit_code_says_how_a_run_came_out(
 def test_a_target_that_refuses_connections_is_not_green(loadpilot: Loadpilot) -> None:
     """Broken if a run without gates passes although no request reached a server."""
     with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # bound and not listening: refused, and the port is taken
+        closed.bind(
+            ("127.0.0.1", 0)
+        )  # bound and not listening: connections are refused, and no other process gets the port
         target = f"http://127.0.0.1:{closed.getsockname()[1]}"
         finished = loadpilot.run(SCENE.format(more=""), target)
     assert finished.judged == 1, finished.stderr
@@ -140,7 +143,7 @@ def test_a_target_that_refuses_connections_is_not_green(loadpilot: Loadpilot) ->
 def test_a_good_warm_up_does_not_excuse_what_is_measured(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """What the warm-up left out must not count when it is convenient."""
+    """Broken if calls of the warm-up count for a gate."""
     scene = SCENE.format(more="")
     with loadpilot.start(scene, oracle.url, "--duration", "6s", "--warm-up", "5s") as running:
         assert oracle.wait_count(20, 30, CountKind.ENDED)

@@ -1,4 +1,4 @@
-"""Past runs come out of the log alone: the same text to the byte, until they are pruned."""
+"""Past runs are read from the log alone, with the same text to the byte, until they are pruned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLAGS = ("--duration", "1s", "--threshold", "p99_ms=5000", "--threshold", "error
 def test_a_report_is_printed_again_to_the_byte(
     tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """A summary that used anything but the log could not be had again in a year."""
+    """Broken if a summary uses anything except for the log: it could not be printed again later."""
     oracle.status(404, fraction=0.1)
     finished = loadpilot.run(VARIED, oracle.url, *FLAGS, "--agents", "2")
     assert finished.judged == 1, finished.stderr
@@ -43,7 +43,7 @@ def test_a_report_is_printed_again_to_the_byte(
 
 
 def assert_prints(loadpilot: Loadpilot, finished: Finished, name: str) -> None:
-    """What `report` prints is what the run printed."""
+    """Asserts that `report` prints the same text as the run."""
     again = loadpilot.call("report", name)
     assert again.code == 0, again.stderr
     assert again.stdout == finished.stdout
@@ -51,7 +51,7 @@ def assert_prints(loadpilot: Loadpilot, finished: Finished, name: str) -> None:
 
 @pytest.mark.slow
 def test_runs_are_listed_until_they_are_pruned(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """A pruned run is gone from the log, and the others stay as they were."""
+    """Broken if a pruned run stays in the log, or if pruning changes other runs."""
     first, second = (loadpilot.run(VARIED, oracle.url, *FLAGS) for _ in range(2))
     assert listed(loadpilot) == [first.run, second.run]
     pruned = loadpilot.call("runs", "prune", first.run)
@@ -75,7 +75,7 @@ def listed(loadpilot: Loadpilot) -> list[str]:
 
 
 def holds(path: Path, run: str) -> bool:
-    """Whether a file of a log, not of the processes' own notes, names a run."""
+    """Whether a file of a log names a run; output files of the processes are not searched."""
     return path.suffix != ".log" and run.encode() in path.read_bytes()
 
 
@@ -90,9 +90,9 @@ def test_a_command_that_reads_keeps_the_server_of_another(
         session = guest.enter_context(reading(log, lambda: False))
         ends = Thread(target=owner.close)
         ends.start()
-        # Time for an owner that does not wait to end its server.
+        # Time in which an owner that does not wait would end its server.
         ends.join(1.0)
         assert ran.run in session.runs()
         guest.close()
         ends.join(20.0)
-        assert not ends.is_alive(), "the owner waits for readers that are gone"
+        assert not ends.is_alive(), "the owner waits for readers that have ended"

@@ -1,4 +1,4 @@
-"""The index of a long run: the same answers with it, without it, and with a damaged one."""
+"""The index of a long run: answers are the same with it, without it, and with a damaged one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def long_run(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> str:
 
 
 def stretch(short: Path, long: Path, secs: int) -> None:
-    """Make the run file of the same run over so many seconds."""
+    """Make a run file of the same run, stretched to a number of seconds."""
     with zipfile.ZipFile(short) as archive:
         manifest = json.loads(archive.read("manifest.json"))
         names = [one["name"] for one in manifest["members"] if "records" in one]
@@ -65,7 +65,7 @@ def stretch(short: Path, long: Path, secs: int) -> None:
 
 
 def write(path: Path, manifest: dict[str, Any], messages: list[Stored]) -> None:
-    """Write a run file, as its format says."""
+    """Write a run file in its documented format."""
     members = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for stream in ("ctl", "data"):
@@ -89,8 +89,8 @@ def write(path: Path, manifest: dict[str, Any], messages: list[Stored]) -> None:
 
 
 def answers(loadpilot: Loadpilot, file: str) -> list[tuple[int, str]]:
-    """How commands end and what they print about the run: one needs the fold, the others the
-    index. A verdict of a log that a busy machine made INVALID ends with 3."""
+    """Exit codes and outputs of commands about the run: one needs the fold, the others the index. A
+    verdict on a log that a busy machine made INVALID ends with 3."""
     said = []
     for command, *flags in QUESTIONS:
         answer = loadpilot.call(command, file, *flags)
@@ -101,15 +101,15 @@ def answers(loadpilot: Loadpilot, file: str) -> list[tuple[int, str]]:
 
 @pytest.mark.slow
 def test_an_index_changes_no_answer(long_run: str, loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if an index changes a byte of an answer, whether it is whole, damaged or of another
-    version or run, or if a command fails for it."""
+    """Broken if an index changes a byte of an answer or makes a command fail. The index is whole,
+    damaged, or of another version or run."""
     first = loadpilot.call("report", long_run, "--json").stdout
     (index,) = (loadpilot.log / "cache").glob("*/*.reading")
     whole = index.read_bytes()
     index.unlink()
     expected = answers(loadpilot, long_run)
     assert expected[0] == (0, first)
-    assert answers(loadpilot, long_run) == expected, "with the index"
+    assert answers(loadpilot, long_run) == expected, "the index changes an answer"
     damaged = {f"byte {at}": flipped(whole, at) for at in (40, len(whole) // 2, len(whole) - 1)}
     damaged["half of it"] = whole[: len(whole) // 2]
     damaged["another version"] = flipped(whole, MAGIC_BYTES - 2)
@@ -121,7 +121,7 @@ def test_an_index_changes_no_answer(long_run: str, loadpilot: Loadpilot, tmp_pat
     for what, content in damaged.items():
         index.write_bytes(content)
         assert answers(loadpilot, long_run) == expected, what
-        assert index.read_bytes() == whole, f"{what}: it is written again"
+        assert index.read_bytes() == whole, f"{what}: the index is not written again"
 
 
 @pytest.mark.slow
@@ -141,5 +141,5 @@ def test_a_damaged_run_is_never_read_from_its_index(long_run: str, loadpilot: Lo
 
 
 def flipped(content: bytes, at: int) -> bytes:
-    """The same with another bit at a place."""
+    """The content with one flipped bit."""
     return content[:at] + bytes([content[at] ^ 0x20]) + content[at + 1 :]

@@ -1,4 +1,4 @@
-"""Metrics of a scenario's own and pass rates of checks: counted once, and judged as gates."""
+"""Own metrics of a scenario and pass rates of checks: counted once, and judged as gates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def measured(oracle: Oracle) -> Counter[str]:
 
 
 def rank(values: list[float], percent: int) -> float:
-    """The least value that so many percent of all values are not above."""
+    """Nearest-rank percentile: the least value that at least this percentage of all values do not
+    exceed."""
     return sorted(values)[-(-len(values) * percent // 100) - 1]
 
 
@@ -38,7 +39,8 @@ def rank(values: list[float], percent: int) -> float:
 def test_what_a_scenario_adds_is_in_the_report_once(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
 ) -> None:
-    """Broken if a value is lost, doubled, of another task, of the warm-up or of a hook."""
+    """Broken if a value is lost or doubled, or if values of another task, of the warm-up or of a
+    hook count."""
     oracle.status(503, path="/orders/0")
     finished = loadpilot.run(MEASURED, oracle.url, "--agents", str(agents))
     assert finished.judged == 0, finished.stdout
@@ -87,7 +89,7 @@ def test_what_a_scenario_adds_is_in_the_report_once(
 
 
 def test_what_was_added_before_a_stop_is_counted(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a task that a stop ends takes along what it had added."""
+    """Broken if values that a task had added are lost when a stop ends it."""
     scene = (
         HEAD
         + """
@@ -141,7 +143,7 @@ def gates(finished: Finished) -> dict[str, dict[str, Any]]:
 def test_gates_of_own_metrics_pass_and_fail_at_their_limits(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a gate of a scenario's own measures something else than it says."""
+    """Broken if a gate on an own metric measures something else than its key."""
     oracle.status(500, path="/buy", fraction=0.5)
     holding = {
         "orders.count": ">= 25",
@@ -175,7 +177,7 @@ def test_gates_of_own_metrics_pass_and_fail_at_their_limits(
     finished = loadpilot.run(scene, oracle.url, *flags)
     assert finished.judged == 1
     judged = gates(finished)
-    assert list(judged) == list(failing), "a flag replaces the gate of the same key"
+    assert list(judged) == list(failing), "the flag did not replace the gate of the same key"
     assert not any(one["passed"] for one in judged.values()), finished.stdout
     assert {key: one["reason"] for key, one in judged.items() if "reason" in one} == {
         "look:cart.p50": f"task look: nothing was added to cart {OUTSIDE}, nor to any other metric",
@@ -208,7 +210,7 @@ class S(VUser):
 
 
 def test_misuse_is_an_error_of_its_line(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a name of two kinds, a bad value or too many names are counted in silence."""
+    """Broken if a name of two kinds, an invalid value or too many names are counted silently."""
     scene = (
         HEAD
         + """TAKEN, TIME = metrics.counter("taken"), metrics.trend("time")

@@ -1,4 +1,4 @@
-"""The stored log keeps its invariants, and a naive sum over it is the report."""
+"""The stored log satisfies its invariants, and a plain sum over it equals the report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AGENTS = 2
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[Entry]]:
-    """A run with some errors: its report, and everything in its log."""
+    """A run with some errors: its report and all messages of its log."""
     folder = tmp_path_factory.mktemp("kept")
     loadpilot = Loadpilot(folder / "work")
     with Oracle(built_binary(), folder / "oracle.jsonl") as oracle:
@@ -38,7 +38,7 @@ def of(entries: Iterable[Entry], kind: str) -> list[Entry]:
 
 
 def by_writer(entries: list[Entry]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """The deltas of each process, in the order of its own numbers."""
+    """The deltas of each process, in the order of their numbers."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for entry in of(entries, "delta"):
         found[entry.writer].append(entry.event)
@@ -46,7 +46,8 @@ def by_writer(entries: list[Entry]) -> dict[tuple[str, str], list[dict[str, Any]
 
 
 def test_decisions_come_in_their_order(recorded: tuple[dict[str, Any], list[Entry]]) -> None:
-    """One creation, first; generations without a gap; nothing after the seal."""
+    """Broken if the first decision is not the only creation, if a generation is missing, or if a
+    decision follows the seal."""
     _, entries = recorded
     kinds = [entry.event["type"] for entry in of(entries, "ctl")]
     assert kinds[0] == "RunCreated"
@@ -58,7 +59,7 @@ def test_decisions_come_in_their_order(recorded: tuple[dict[str, Any], list[Entr
 
 
 def test_deltas_are_numbered_and_add_up(recorded: tuple[dict[str, Any], list[Entry]]) -> None:
-    """A delta that were lost, sent twice or counted twice would break one of these sums."""
+    """Broken if a delta is lost, sent twice or counted twice."""
     _, entries = recorded
     writers = by_writer(entries)
     assert len(writers) == AGENTS
@@ -77,7 +78,8 @@ def test_deltas_are_numbered_and_add_up(recorded: tuple[dict[str, Any], list[Ent
 
 
 def test_last_words_and_seal_close_the_count(recorded: tuple[dict[str, Any], list[Entry]]) -> None:
-    """Without them a missing last delta could not be detected."""
+    """Broken if final reports or the seal are missing: a missing last delta could not be
+    detected."""
     _, entries = recorded
     closing = {
         writer: (deltas[-1]["seq"], deltas[-1]["totals"])
@@ -102,7 +104,8 @@ def test_last_words_and_seal_close_the_count(recorded: tuple[dict[str, Any], lis
 
 
 def test_the_report_is_the_sum_of_the_rows(recorded: tuple[dict[str, Any], list[Entry]]) -> None:
-    """Totals, statuses, bytes and percentiles, added up with nothing but the format."""
+    """Broken if totals, statuses, bytes or percentiles of the report differ from the sums of the
+    rows."""
     report, entries = recorded
     deltas = [delta for all_ in by_writer(entries).values() for delta in all_]
     rows = [row for delta in deltas for row in delta["calls"]]

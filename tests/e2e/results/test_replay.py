@@ -1,4 +1,4 @@
-"""`loadpilot replay`: what it shows of an instant is the report as of that instant.
+"""`loadpilot replay` shows, for each instant, the figures of the report as of that instant.
 
 About 30 s one after the other: twelve recorded runs, replayed fast, and two at a terminal.
 """
@@ -31,15 +31,15 @@ REPLAY_S = 1.0
 STEPS_PER_SECOND = 2
 """Snapshots for each second of the run."""
 WHOLE = 1 << 60
-"""An instant after everything."""
+"""An instant after the end of every run."""
 FAILED = {"http_4xx", "http_5xx", "check_failed", "connect", "tls", "timeout", "io", "local"}
 DERIVED = {"stopped", "unowned"}
-"""Reasons of drops that a report may derive from the plan; no agent has reported those."""
+"""Reasons of drops that a report may derive from the plan, without a report of an agent."""
 
 
 @contextmanager
 def recorded(kind: str, folder: Path) -> Iterator[tuple[_native.Session, str, str]]:
-    """A recorded run: a session on its log, its id, and the address of the server."""
+    """Opens a recorded run; yields a session on its log, its id, and the address of the server."""
     unpack(FOLDER / f"{kind}.tar.gz", folder / "log")
     with served(folder / "log", folder / "copy") as url:
         session = _native.Session(url, None)
@@ -49,7 +49,7 @@ def recorded(kind: str, folder: Path) -> Iterator[tuple[_native.Session, str, st
 
 
 def replayed(session: _native.Session, run: str, length_us: int) -> list[dict[str, Any]]:
-    """All updates of a replay, steps of half a second of the run."""
+    """All updates of a replay, in steps of half a second of the run."""
     speed = length_us / 1e6 / REPLAY_S
     interval_s = 1 / STEPS_PER_SECOND / speed
     watch = session.replay(run, speed, 0, interval_s, gates=True)
@@ -63,8 +63,8 @@ def replayed(session: _native.Session, run: str, length_us: int) -> list[dict[st
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_replay_and_the_report_as_of_each_instant_are_the_log(kind: str, tmp_path: Path) -> None:
-    """Broken if a replay shows a figure that the report as of that instant has not, or either has
-    another one than the deltas that had been closed by then."""
+    """Broken if a figure of a replay differs from the report as of that instant, or if either
+    differs from the sum of the deltas that had been closed by then."""
     with recorded(kind, tmp_path) as (session, run, url):
         entries = live_figures.of(read_from(url), run)
         reading = session.read(run)
@@ -81,7 +81,7 @@ def test_a_replay_and_the_report_as_of_each_instant_are_the_log(kind: str, tmp_p
             report = whole if is_last else json.loads(reading.report(us))
             sums = live_figures.as_of(entries, WHOLE if is_last else us)
             assert_counts(snapshot, report, sums)
-            # Until the run is over, its arrivals are those of the ticks that its agents reported
+            # Until the run is over, only arrivals of ticks count that its agents reported
             # to their end.
             ticks = WHOLE if is_last else len(report["series"])
             reported = live_figures.arrivals(entries, WHOLE if is_last else us, ticks)
@@ -95,7 +95,7 @@ def test_a_replay_and_the_report_as_of_each_instant_are_the_log(kind: str, tmp_p
             gates = None
         assert updates[-2]["snapshot"]["state"] == "sealed"
         assert judged > 1
-        assert most_ticks > 3, "arrivals of a run that went on were compared"
+        assert most_ticks > 3, "no arrivals of a running run were compared"
         story = [update["story"] for update in updates if "story" in update]
         assert sorted(story, key=lambda line: line["seq"]) == whole["story"]
 
@@ -103,7 +103,8 @@ def test_a_replay_and_the_report_as_of_each_instant_are_the_log(kind: str, tmp_p
 def assert_counts(
     snapshot: dict[str, Any], report: dict[str, Any], sums: live_figures.Prefix
 ) -> None:
-    """Counts of the whole run: of the view, of the report, and of the log by another reader."""
+    """Asserts that the counts of the whole run agree in the view, the report, and the log read by
+    `rawlog`."""
     outcomes = report["calls"]["outcomes"].items()
     failed = sum(count for outcome, count in outcomes if outcome in FAILED)
     assert (report["calls"]["attempted"], failed) == sums.counts[2:]
@@ -123,7 +124,7 @@ def assert_arrivals(arrivals: dict[str, Any], reported: tuple[int, int]) -> None
 
 
 def assert_measured(snapshot: dict[str, Any], report: dict[str, Any]) -> None:
-    """Figures of the measured time, which is the whole run here."""
+    """Asserts the figures of the measured time, which is the whole run here."""
     assert snapshot["errors_total"] == report["errors_total"]
     for name in ("p50_ms", "p95_ms", "p99_ms", "max_ms"):
         assert snapshot["latency_cumulative"][name] == report[name], name
@@ -137,14 +138,14 @@ def p99_ms(ladder: dict[str, Any] | None) -> float | None:
 
 @pytest.fixture
 def past(loadpilot: Loadpilot) -> Loadpilot:
-    """A folder with the recorded run in which requests failed: six seconds."""
+    """A folder with a recorded run of six seconds in which requests failed."""
     unpack(FOLDER / "failing.tar.gz", loadpilot.log / "log-1")
     return loadpilot
 
 
 def test_a_replay_at_a_terminal(past: Loadpilot, tmp_path: Path) -> None:
-    """Broken if a terminal shows other frames than while the run went on, the last one is not the
-    whole run, or the summary is not that of the run."""
+    """Broken if a terminal shows other frames than during the run, if the last frame lacks a part
+    of the run, or if the summary is not that of the run."""
     summary = past.call("report", "last").stdout
     argv = [str(COMMAND), "replay", "last", "--speed", "2"]
     with Terminal(argv, past.folder) as terminal:
@@ -163,7 +164,8 @@ def test_a_replay_at_a_terminal(past: Loadpilot, tmp_path: Path) -> None:
 
 
 def test_a_replay_begins_at_an_instant_and_ends_with_ctrl_c(past: Loadpilot) -> None:
-    """Broken if `--at` begins elsewhere, or Ctrl-C needs the end of the run, or stops anything."""
+    """Broken if `--at` begins at another instant, or if Ctrl-C waits for the end of the run or
+    stops anything else."""
     argv = [str(COMMAND), "replay", "last", "--speed", "0.1", "--at", "4"]
     with Terminal(argv, past.folder) as terminal:
         terminal.until_frame("00:04 of 00:06")
@@ -175,7 +177,8 @@ def test_a_replay_begins_at_an_instant_and_ends_with_ctrl_c(past: Loadpilot) -> 
 
 
 def test_without_a_terminal_there_are_lines_or_the_summary_of_an_instant(past: Loadpilot) -> None:
-    """Broken if a CI job gets control sequences, or cannot ask how a run stood."""
+    """Broken if a CI job gets control sequences, or cannot print the state of a run at an
+    instant."""
     whole = past.call("replay", "last", "--speed", "100")
     assert whole.code == 0
     seconds = re.findall(r"^00:0(\d)/00:06 ", whole.stderr, re.MULTILINE)
@@ -186,7 +189,9 @@ def test_without_a_terminal_there_are_lines_or_the_summary_of_an_instant(past: L
     assert "as of 00:03" in then.stderr
     started = re.search(r"^arrivals +(\d+) started of (\d+) planned", then.stdout, re.MULTILINE)
     assert started is not None
-    assert started.groups() == ("40", "40"), "20 a second; the third second was not reported yet"
+    assert started.groups() == ("40", "40"), (
+        "20 arrivals a second are due; the third second is not reported yet"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""The files of a CI job, from real runs: they agree with the exit code, and are always there."""
+"""The result files of a CI job, from real runs: they agree with the exit code, and are always
+written."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def kinds(loadpilot: Loadpilot) -> dict[str, str]:
 
 
 def test_the_files_of_a_run_are_those_of_its_log(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """One run of 2 s and its report. Broken if the files of a past run are others than those of
-    the run, or standard output has more than the report that a program wants to parse.
+    """One run of 2 s and its report. Broken if the files of a past run differ from those of the
+    run, or if standard output has more than the report for a program.
     """
     oracle.status(503)
     finished = loadpilot.run(SCENE, oracle.url, *FILES, "--output", "json", "--quiet")
@@ -54,7 +55,7 @@ def test_the_files_of_a_run_are_those_of_its_log(loadpilot: Loadpilot, oracle: O
 
 
 def test_an_interrupted_run_leaves_its_files(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """One run, interrupted after a second. Broken if Ctrl-C loses the files of a CI job."""
+    """One run, interrupted after a second. Broken if Ctrl-C prevents the files of a CI job."""
     with loadpilot.start(SCENE, oracle.url, "--duration", "60s", *FILES) as running:
         assert oracle.wait_count(20, 30)
         running.signal(signal.SIGINT)
@@ -66,9 +67,12 @@ def test_an_interrupted_run_leaves_its_files(loadpilot: Loadpilot, oracle: Oracl
 
 
 def test_a_target_that_is_down_is_an_error(loadpilot: Loadpilot) -> None:
-    """One run, which ends itself after 5 s. Broken if a dead target leaves green files."""
+    """One run, which ends itself after 5 s. Broken if the files of a run with a dead target report
+    success."""
     with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # bound and not listening: refused, and the port is taken
+        closed.bind(
+            ("127.0.0.1", 0)
+        )  # bound and not listening: connections are refused, and no other process gets the port
         target = f"http://127.0.0.1:{closed.getsockname()[1]}"
         finished = loadpilot.run(SCENE, target, "--duration", "60s", *FILES)
     assert finished.code == 3, finished.stderr

@@ -1,4 +1,4 @@
-"""`export`, `import` and run files: what a file says is what the log says, without a server."""
+"""`export`, `import` and run files: a file gives the same answers as the log, without a server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Talkative(VUser):
         assert self.greeting == "error-marker", "error-marker"
 """
 MARKERS = ["tag", "attribute", "query", "body", "header", "error"]
-"""Words of the scenario that a redacted file must not have, each followed by -marker."""
+"""Words of the scenario that a redacted file must not contain, each followed by -marker."""
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def exported(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> tuple[str,
 def test_a_file_answers_as_its_log_does(
     exported: tuple[str, Path], loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
-    """Broken if a report from a file is another than that of the log, or needs the log. 6 s."""
+    """Broken if a report from a file differs from that of the log, or needs the log. 6 s."""
     run, path = exported
     report = loadpilot.call("report", run, "--json").stdout
     (log,) = loadpilot.log.glob("log-*")
@@ -68,7 +68,7 @@ def test_a_file_answers_as_its_log_does(
     assert elsewhere.call("report", str(path), "--json").stdout == report
     verified = elsewhere.call("verify", str(path))
     assert (verified.code, "17 of 17 invariants hold" in verified.stdout) == (0, True)
-    assert not elsewhere.log.exists(), "reading a file leaves nothing behind"
+    assert not elsewhere.log.exists(), "reading a file leaves other files behind"
 
     assert elsewhere.call("import", str(path)).code == 0
     assert elsewhere.call("report", "last", "--json").stdout == report
@@ -88,7 +88,8 @@ def test_a_file_answers_as_its_log_does(
 def test_a_damaged_file_gives_no_report(
     exported: tuple[str, Path], loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
-    """Broken if a command reports figures of a file that is not whole, or hides other runs. 4 s."""
+    """Broken if a command reports figures of a damaged file, or hides other runs because of it. 4
+    s."""
     run, path = exported
     damaged = tmp_path / "damaged.lprun"
     content = bytearray(path.read_bytes())
@@ -111,7 +112,7 @@ def test_a_damaged_file_gives_no_report(
 
 
 def test_a_file_is_whole_or_not_there(exported: tuple[str, Path], loadpilot: Loadpilot) -> None:
-    """Broken if an export that fails leaves half a file, or destroys the one before. 3 s."""
+    """Broken if a failed export leaves half a file, or destroys the earlier one. 3 s."""
     _, path = exported
     target = path.with_name("target.lprun")
     target.write_text("the one before", encoding="utf-8")
@@ -120,7 +121,7 @@ def test_a_file_is_whole_or_not_there(exported: tuple[str, Path], loadpilot: Loa
     failed = limited.call("export", str(path), str(target))
     assert (failed.code, "File too large" in failed.stderr) == (4, True), failed.stderr
     assert target.read_text(encoding="utf-8") == "the one before"
-    assert sorted(path.parent.iterdir()) == [target, path], "no draft is left"
+    assert sorted(path.parent.iterdir()) == [target, path], "a temporary file is left"
     for name, rule in [("plain", "must end in .lprun"), (f"{path}/x.lprun", "not a directory")]:
         refused = loadpilot.call("export", "last", name)
         assert (refused.code, rule in refused.stderr) == (2, True), refused.stderr
@@ -129,7 +130,7 @@ def test_a_file_is_whole_or_not_there(exported: tuple[str, Path], loadpilot: Loa
 def test_a_redacted_file_says_nothing_of_the_target(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a file to share names the target, or holds a body, a tag or a header. 5 s."""
+    """Broken if a redacted file names the target, or contains a body, a tag or a header. 5 s."""
     oracle.status(503, path="/cart", fraction=0.2)
     finished = loadpilot.run(TALKATIVE, oracle.url, "--debug-requests", "2")
     report = finished.report
@@ -153,14 +154,14 @@ def test_a_redacted_file_says_nothing_of_the_target(
 SEED = "SUAELDCCD5VTBRODPLUYC5Q6KYWKKU35EAPPUZHRMMPQFI6RFKDHTKXDU4"
 KEY = "UDKXPNMALIMNYY34LHUNLLGNPRGG3ZBBZ72E6B4JBVPGP7YF5S2TQCYV"
 OTHER_KEY = "UDNXC2FXHP6TGHPHATA7FQIWEB2CWVNNDIFDSOUUJG3C44LMIQENJOUC"
-"""Keys made with OpenSSL for this test, as NATS writes them."""
+"""Keys made with OpenSSL for this test, in the form of NATS."""
 
 
 @pytest.mark.slow
 def test_a_signature_is_checked(
     exported: tuple[str, Path], loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
-    """Broken if an unsigned file, or one of another key, passes as attested. 5 s."""
+    """Broken if an unsigned file, or one signed with another key, passes as signed. 5 s."""
     _, unsigned = exported
     seed = tmp_path / "seed"
     seed.write_text(f"{SEED}\n", encoding="utf-8")

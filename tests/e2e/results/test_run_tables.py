@@ -1,4 +1,4 @@
-"""`loadpilot.open`: any slice of a run is what its sampled calls say, one by one."""
+"""`loadpilot.open`: the figures of any slice of a run agree with its sampled calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_close(figure: int, exact: int) -> bool:
 
 
 def test_any_slice_is_its_calls() -> None:
-    """Broken if a figure of a slice is not that of the calls in it, within the precision of a
+    """Broken if a figure of a slice differs from that of its calls by more than the precision of a
     histogram. 2 s."""
     run = loadpilot.open(FILE)
     calls = run.samples().to_pylist()
@@ -69,7 +69,7 @@ def test_any_slice_is_its_calls() -> None:
 
 
 def test_a_run_is_the_one_of_the_command() -> None:
-    """Broken if Python gets another report than the command prints, or a run differs from
+    """Broken if Python gets another report than the command prints, or if a run differs from
     itself."""
     run = loadpilot.open(FILE)
     stored = (STORED / "open_loop.report.json").read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def test_a_run_is_the_one_of_the_command() -> None:
 
 
 def test_mistakes_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken if a mistake gives a table."""
+    """Broken if a mistake returns a table instead of an error."""
     run = loadpilot.open(FILE)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.lprun").write_bytes(FILE.read_bytes()[:-9])
@@ -103,7 +103,7 @@ def test_mistakes_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken if a user without pyarrow is not told what to install."""
+    """Broken if the error without pyarrow does not say what to install."""
     run = loadpilot.open(FILE)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ImportError, match="pip install pyarrow"):

@@ -23,8 +23,8 @@ COLUMNS = [
     *("first_byte_us", "bytes_out", "bytes_in", "connection", "agent", "planned_rate", "trace_id"),
 ]
 BYTES_A_CALL_MAX = 40
-"""What a call may cost in the log at a low rate, where each tick holds few calls: far below a row
-of text."""
+"""Maximum number of bytes of a call in the log at a low rate, where each tick has few calls: far
+below a row of text."""
 
 
 TWO_STEPS = """
@@ -48,7 +48,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_every_call_is_a_row(tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """A call that is in the report and not in the table, or twice, or of another arrival."""
+    """Broken if a call of the report is missing in the table, is there twice, or has another
+    arrival."""
     oracle.status(404, fraction=0.1)
     path = tmp_path / "new folder" / "calls.csv"
     finished = loadpilot.run(WEIGHTED, oracle.url, *LOAD, "--agents", "2", "--samples", str(path))
@@ -76,7 +77,7 @@ def test_every_call_is_a_row(tmp_path: Path, loadpilot: Loadpilot, oracle: Oracl
 
 
 def assert_as_counted(table: list[dict[str, str]], report: dict[str, Any]) -> None:
-    """Figures of the table are those of the report."""
+    """Asserts that the figures of the table are those of the report."""
     outcomes = Counter(row["outcome"] for row in table)
     assert outcomes == {name: n for name, n in report["calls"]["outcomes"].items() if n}
     start_ns = report["run"]["start_at"] * 1000
@@ -94,7 +95,8 @@ def assert_as_counted(table: list[dict[str, str]], report: dict[str, Any]) -> No
 
 @pytest.mark.slow
 def test_a_share_is_the_same_calls_for_any_number_of_agents(tmp_path: Path) -> None:
-    """Agents that drew for themselves would write other calls, or the same ones twice."""
+    """Broken if agents choose the samples each by itself: they would write other calls, or the same
+    ones twice."""
     arrivals = []
     for agents in (1, 3):
         folder = tmp_path / str(agents)
@@ -113,7 +115,7 @@ def test_a_share_is_the_same_calls_for_any_number_of_agents(tmp_path: Path) -> N
 def test_mistakes_are_named_and_nothing_starts(
     tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """A table that cannot be had is said before the load, or where it is asked for."""
+    """Broken if a table that cannot be written is reported only after the load."""
     for flags, said in (
         (("--samples-share", "0.5"), "error: --samples-share: needs a file to write"),
         (("--samples", str(tmp_path)), "must be a file, and"),
@@ -133,11 +135,12 @@ def test_mistakes_are_named_and_nothing_starts(
 
 @pytest.mark.parametrize("load", [(), ("--users", "2")])
 def test_rows_name_the_traces_of_their_calls(tmp_path: Path, load: tuple[str, ...]) -> None:
-    """A service would record traces that no row names, or calls of two arrivals as one trace."""
+    """Broken if a service records traces that no row names, or if calls of two arrivals have one
+    trace."""
     path = tmp_path / "calls.csv"
     header = ("--id-header", "traceparent", "--samples", str(path))
     with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
-        oracle.delay(2)  # a fast machine would have more calls of two users than are kept
+        oracle.delay(2)  # a fast machine would make more calls of two users than the table keeps
         finished = Loadpilot(tmp_path / "work").run(TWO_STEPS, oracle.url, *load, *header)
         received = {(request.route, request.header("traceparent")) for request in oracle.requests()}
     table = rows(path)

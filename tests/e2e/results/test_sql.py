@@ -1,5 +1,5 @@
-"""`loadpilot sql` and `plot`: what they show is what the reports say, and a query reaches nothing
-else."""
+"""`loadpilot sql` and `plot`: they show the figures of the reports, and a query reaches no other
+data."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def asked(stored: Loadpilot, query: str) -> list[dict[str, Any]]:
 
 
 def test_runs_are_their_reports(stored: Loadpilot) -> None:
-    """Broken if a table says another thing than the report of a run. 4 s."""
+    """Broken if a table differs from the report of a run. 4 s."""
     rows = {row["run"]: row for row in asked(stored, "SELECT * FROM runs")}
     assert len(rows) == len(LOGS)
     for log in LOGS:
@@ -61,7 +61,8 @@ def test_runs_are_their_reports(stored: Loadpilot) -> None:
 
 
 def test_percentiles_of_a_group_come_from_its_histograms(stored: Loadpilot) -> None:
-    """Broken if the trend of a percentile is an average of percentiles, or of other calls."""
+    """Broken if the percentile of a group is an average of percentiles, or is that of other
+    calls."""
     trend = {row["run"]: row for row in asked(stored, TREND)}
     known = report("open_loop")
     row = trend[known["run"]["id"]]
@@ -78,7 +79,7 @@ def test_percentiles_of_a_group_come_from_its_histograms(stored: Loadpilot) -> N
 
 
 def test_the_forms_of_a_result(stored: Loadpilot) -> None:
-    """Broken if a form loses a row, or a cell becomes a formula."""
+    """Broken if an output format loses a row, or if a cell becomes a formula."""
     query = "SELECT scenario, requests, '=1+1' AS f, NULL AS n FROM runs ORDER BY run"
     done = stored.call("sql", query, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout), strict=True))
@@ -103,7 +104,7 @@ def test_the_forms_of_a_result(stored: Loadpilot) -> None:
     ],
 )
 def test_a_query_reaches_nothing_else(stored: Loadpilot, query: str, words: str) -> None:
-    """Broken if SQL reads or writes a file, or a variable of the command. 1 s each."""
+    """Broken if SQL reads or writes a file, or reads a variable of the command. 1 s each."""
     refused = stored.call("sql", query)
     assert (refused.code, words in refused.stderr) == (2, True), refused.stderr
     assert not list(stored.folder.glob("written*"))
@@ -111,7 +112,7 @@ def test_a_query_reaches_nothing_else(stored: Loadpilot, query: str, words: str)
 
 @pytest.mark.slow
 def test_a_picture_is_whole_and_the_same_again(stored: Loadpilot) -> None:
-    """Broken if a chart is missing, or a file is not what its name says. 6 s."""
+    """Broken if a chart is missing, or if the format of a file is not that of its name. 6 s."""
     for name in ("one.svg", "two.svg", "one.png"):
         assert stored.call("plot", report("python")["run"]["id"], "-o", name).code == 0
     first, second = ((stored.folder / name).read_text() for name in ("one.svg", "two.svg"))

@@ -1,4 +1,4 @@
-"""Logs of an earlier version fold to the report of that version, to the byte."""
+"""Stored logs of earlier versions fold to the report of that version, to the byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOGS = sorted(path.name.removesuffix(".tar.gz") for path in STORED.glob("*.tar.g
 
 @pytest.mark.parametrize("log", LOGS)
 def test_a_stored_log_folds_to_its_stored_report(tmp_path: Path, log: str) -> None:
-    """Broken if a change of the engine or of a stored form changes what a past run says."""
+    """Broken if a change of the engine or of a stored form changes the report of a past run."""
     loadpilot = Loadpilot(tmp_path)
     unpack(STORED / f"{log}.tar.gz", loadpilot.log / "log-1")
     printed = loadpilot.call("report", "last", "--json")
@@ -30,5 +30,5 @@ def test_a_run_file_of_each_version_is_read(tmp_path: Path) -> None:
 
 
 def test_there_are_stored_logs() -> None:
-    """Broken if the logs are moved away from their test, which would pass without them."""
+    """Broken if the logs are moved: the tests above would pass without them."""
     assert LOGS == ["killed_agent", "open_loop", "python"]

@@ -29,8 +29,8 @@ class Shop(VUser):
 
 @pytest.mark.slow
 def test_runs_are_judged_again(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a verdict differs from that of a run with these gates, a failing run among many
-    passes, or a run file needs its log. 15 s."""
+    """Broken if a verdict differs from that of a run with these gates, if one failing run among
+    many passes, or if a run file needs its log. 15 s."""
     oracle.delay(500, path="/slow")
     gates = ["--threshold", "quick:p50_ms=400", "--threshold", "p(99)<400"]
     gated = loadpilot.run(SHOP, oracle.url, *gates, "--tag", "team=shop")
@@ -81,7 +81,7 @@ def test_runs_are_judged_again(loadpilot: Loadpilot, oracle: Oracle) -> None:
 
 @pytest.mark.slow
 def test_what_proves_nothing_is_not_judged(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run without an answer has a verdict. 3 s."""
+    """Broken if a run without a response gets a verdict. 3 s."""
     gone = oracle.url.rsplit(":", 1)[0] + ":9"
     loadpilot.run(SHOP.replace('"3s"', '"8s"'), gone)
     judged = loadpilot.call("verdict", "--threshold", "error_rate=100")
@@ -90,7 +90,8 @@ def test_what_proves_nothing_is_not_judged(loadpilot: Loadpilot, oracle: Oracle)
 
 
 def expected(finished: Finished, judgements: list[dict[str, object]]) -> bool:
-    """Whether code and verdicts fit; the machine may be too busy for a certificate."""
+    """Whether exit code and verdicts are as expected; a busy machine may make the certificate
+    INVALID."""
     verdicts = [one["verdict"] for one in judgements]
     if "not judged" in verdicts:
         return finished.code == UNTRUSTED and "certificate INVALID" in finished.stdout

@@ -1,4 +1,4 @@
-"""`loadpilot verify` says of a sound log that it is sound, and of a damaged one where it is not."""
+"""`loadpilot verify` accepts a sound log, and names the damage in another one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STORED = Path(__file__).with_name("stored_logs") / "run_file_v1.lprun"
 def test_a_log_is_verified_and_damage_is_found(
     tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a log that lost a delta passes for a whole one."""
+    """Broken if a log that lost a delta passes."""
     oracle.status(503, fraction=0.1)
     finished = loadpilot.run(VARIED, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
@@ -59,7 +59,7 @@ def test_a_log_is_verified_and_damage_is_found(
 
 
 def test_nonsense_is_refused_by_name(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """A typo must not look like a sound log."""
+    """Broken if a typo in the command looks like a sound log."""
     unknown = loadpilot.call("verify", "01nothing")
     assert unknown.code == 2
     assert "there is no run '01nothing'" in unknown.stderr
@@ -73,12 +73,12 @@ def test_nonsense_is_refused_by_name(loadpilot: Loadpilot, tmp_path: Path) -> No
 
 
 def broken(text: str) -> list[str]:
-    """The invariants that a verification shows as broken."""
+    """The broken invariants in the output of a verification."""
     return [line.split()[1] for line in text.splitlines() if line.startswith("VIOLATED")]
 
 
 async def forget(url: str, seq: int) -> None:
-    """Removes one delta from a log, as no part of the product does."""
+    """Removes one delta from a log, which the product never does."""
     connection = await nats.connect(url)
     try:
         assert await connection.jetstream().delete_msg("LP_DATA", seq)

@@ -1,4 +1,5 @@
-"""Bad input from the real command line: place, value and rule are named, and nothing is started."""
+"""Bad input to the real command: the message names place, value and rule, and nothing is
+started."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ CALL_LINE = "scene.py:7"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One mistake, or several, and what must be said about each."""
+    """One mistake, or several, and the texts that must describe each."""
 
     name: str
     says: Sequence[str]
@@ -105,7 +106,8 @@ CASES = (
 def test_a_mistake_is_named_and_nothing_is_started(
     loadpilot: Loadpilot, oracle: Oracle, case: Case
 ) -> None:
-    """A mistake that is guessed away, or costs a run, or shows a traceback of ours."""
+    """Broken if a mistake is replaced by a guess, starts a run, or shows a traceback of
+    LoadPilot."""
     path = loadpilot.folder / "scene.py"
     if case.text is not None:
         path.write_text(case.text, encoding="utf-8")

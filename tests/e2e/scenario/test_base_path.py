@@ -1,6 +1,6 @@
-"""A target with a base path: every call is below it, however its scenario runs.
+"""A target with a base path: every call is below it, in each way to run a scenario.
 
-The target here is a server of this file, which writes down each request line and its cookie.
+The target is a server in this file, which records each request line and its cookie.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ SEEN = {
     ("/api/v2/there", "kept=1"): RPS,
     ("/outside", None): RPS,
 }
-"""Paths with the cookie that came with them: it is for the base path alone."""
+"""Paths with the cookie in their request. The cookie is only for the base path."""
 
 
 @contextmanager
 def target() -> Iterator[tuple[str, Counter[tuple[str, str | None]]]]:
-    """A server below /api/v2; gives its address and what it was asked."""
+    """Starts a server below /api/v2; yields its address and the requests that it received."""
     seen: Counter[tuple[str, str | None]] = Counter()
 
     class Handler(BaseHTTPRequestHandler):
@@ -95,7 +95,7 @@ def target() -> Iterator[tuple[str, Counter[tuple[str, str | None]]]]:
 
 
 def test_requests_as_data_are_below_the_base_path(loadpilot: Loadpilot) -> None:
-    """Broken if a target with a path is refused, or its path is dropped or sent twice."""
+    """Broken if a target with a path is refused, or if its path is dropped or sent twice."""
     with target() as (url, seen):
         finished = loadpilot.run(STATIC, f"{url}/api/v2/", "--connect-to", url.partition("//")[2])
     assert finished.judged == 0, finished.stderr
@@ -109,7 +109,7 @@ def test_requests_as_data_are_below_the_base_path(loadpilot: Loadpilot) -> None:
 @pytest.mark.parametrize("way", ["compiled", "Python"])
 def test_redirects_and_cookies_know_the_base_path(way: str, loadpilot: Loadpilot) -> None:
     """Broken if a redirect is resolved without the base path or cannot leave it, or if a cookie of
-    the base path is lost or goes elsewhere."""
+    the base path is lost or sent to other paths."""
     said = SAID if way == "compiled" else f"{SAID}, compile=False"
     with target() as (url, seen):
         finished = loadpilot.run(FOLLOWED.format(said=said), f"{url}/api/v2")

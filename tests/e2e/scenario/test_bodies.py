@@ -1,4 +1,5 @@
-"""Bodies from files, small and large: the target receives those bytes, and young ones stay."""
+"""Bodies from files, small and large: the target receives their bytes, and recent ones are not
+pruned."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ NAME = f"lp.local.body.{hashlib.sha256(LARGE).hexdigest()}"
 
 
 def fnv1a(content: bytes) -> str:
-    """The digest that the oracle notes of a body."""
+    """The digest of a body in the oracle's log."""
     digest = 0xCBF29CE484222325
     for byte in content:
         digest = (digest ^ byte) * 0x100000001B3 % 2**64
@@ -67,5 +68,5 @@ def test_files_reach_the_target_and_are_stored_once_and_not_pruned_while_they_ar
     assert loadpilot.call("runs", "prune", first.run).code == 0
     assert objects(log, tmp_path / "one") == {NAME: LARGE}
     assert loadpilot.call("runs", "prune", "--all").code == 0
-    # A command may be about to request a run that sends it.
+    # Another command may be about to request a run that sends the body.
     assert objects(log, tmp_path / "young") == {NAME: LARGE}

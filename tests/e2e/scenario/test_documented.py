@@ -1,5 +1,5 @@
-"""What a scenario file may rely on, as LoadPilot's users have always written it: counted by the
-target."""
+"""The documented behaviour of scenario files, in the forms that users have always written. The
+target counts."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class Health(VUser):
 def test_a_file_as_people_have_it_runs_unchanged(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
 ) -> None:
-    """Broken if shared state, inheritance, checks, batches or an async def that awaits nothing mean
-    something else here than in the file's text, or if agents log in each for itself."""
+    """Broken if shared state, inheritance, checks, batches or an async def that awaits nothing have
+    another meaning than in the file's text, or if each agent logs in by itself."""
     flags = ("--scenario", "CheckoutFlow", "--agents", str(agents))
     finished = loadpilot.run(CLASSIC, oracle.url, *flags)
     assert finished.judged == 0, finished.stdout + finished.stderr
@@ -129,7 +129,8 @@ class S(VUser):
 def test_weights_hold_in_every_window(
     loadpilot: Loadpilot, oracle: Oracle, rps: int, agents: int
 ) -> None:
-    """Broken if five to one is so on average only, or for each agent only, or not at low rates."""
+    """Broken if the weights 5 : 1 hold only on average, only for each agent, or not at low
+    rates."""
     scene = WEIGHTED.replace("RATE", str(rps))
     finished = loadpilot.run(scene, oracle.url, "--agents", str(agents))
     assert finished.judged == 0, finished.stderr
@@ -141,7 +142,8 @@ def test_weights_hold_in_every_window(
 
 
 def test_a_check_sees_the_last_answer_alone(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a check judges another call than the last, or without one a 404 is no error."""
+    """Broken if a check examines another call than the last, or if a 404 without a check is no
+    error."""
     oracle.status(500, path="/first")
     oracle.status(404, path="/last")
     scene = (
@@ -174,7 +176,8 @@ class S(VUser):
 
 @pytest.mark.parametrize("kind", ["plain", "awaited", "looped"])
 def test_a_batch_answers_in_its_own_order(loadpilot: Loadpilot, oracle: Oracle, kind: str) -> None:
-    """Broken if answers come as they arrive, or one request waits for another."""
+    """Broken if responses are in the order of their arrival, or if one request waits for
+    another."""
     for number in range(5):
         oracle.status(200 + number, path=f"/{number}")
         oracle.delay(400 - 100 * number, path=f"/{number}")
@@ -203,7 +206,7 @@ class S(VUser):
     batches: dict[str, list[int]] = {}
     for request in oracle.requests():
         batches.setdefault((request.id or "").split("/")[1], []).append(request.arrival_us)
-    # The slowest takes 400 ms: had one waited for it, its request would have come behind that.
+    # The slowest takes 400 ms: a request that waited for it would have come after that.
     assert all(max(times) - min(times) < 350_000 for times in batches.values())
 
 
@@ -211,7 +214,7 @@ class S(VUser):
 def test_hooks_follow_redirects_and_tasks_when_they_say_so(
     loadpilot: Loadpilot, *, compiled: bool
 ) -> None:
-    """Broken if a login behind a redirect fails, or the engine makes requests of its own."""
+    """Broken if a login behind a redirect fails, or if the engine makes requests of its own."""
     scene = (
         HEAD
         + """
@@ -246,7 +249,8 @@ class S(VUser):
 
 @pytest.mark.slow
 def test_a_time_out_is_the_same_everywhere(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if data, code and Python, or a scenario and one request of it, wait differently."""
+    """Broken if the timeout differs between data, code and Python, or between a scenario and one of
+    its requests."""
     oracle.silent(path="/never")
     tasks = {
         "constant": ("", 'client.get("/never")'),
@@ -270,7 +274,7 @@ def test_a_time_out_is_the_same_everywhere(loadpilot: Loadpilot, oracle: Oracle)
 
 
 def test_a_host_of_its_own_reaches_the_target(loadpilot: Loadpilot, tmp_path: Path) -> None:
-    """Broken if a virtual host cannot be selected behind one address, by data, code or Python."""
+    """Broken if data, code or Python cannot select a virtual host behind one address."""
     scene = (
         HEAD
         + """
@@ -302,7 +306,7 @@ class Python(Code):
 
 
 def test_other_threads_run_while_users_wait(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the interpreter is held while nothing of Python's is to be done."""
+    """Broken if the interpreter is locked while no Python of the scenario runs."""
     oracle.delay(300)
     scene = (
         HEAD

@@ -1,5 +1,5 @@
-"""The examples do what they say: a server that checks each request counts what it took, and the
-scenarios that documents show run to their end."""
+"""The examples work as described: a server checks each request and counts those that it accepts,
+and the scenarios in documents run to their end."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ if TYPE_CHECKING:
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FOR_PROGRAMS = Path(__file__).parents[3] / "docs" / "howto" / "run" / "run-from-python.md"
 RAISED = {"GateFailed", "RunFailed", "RunInterrupted", "RunRefused"}
-"""What `loadpilot.run` raises in a program; a scenario has no use for them."""
+"""Exceptions of `loadpilot.run` in a program; scenarios do not use them."""
 RETURNED = {"Run", "RunResult"}
-"""Types of what `run` and `open` return: programs have no need to name them."""
+"""Types of the results of `run` and `open`: programs need not name them."""
 NOTEBOOKS = {"figures.ipynb"}
 """Run by tests/e2e/library/test_notebooks.py."""
 RPS, SECS = 20, 2
 FLAGS = ("--rps", str(RPS), "--duration", f"{SECS}s", "--agents", "2")
 READY = "GET /v2/health/ready 200"
 USERS = 8
-"""How many users the scenarios in Python have, each of which asks once whether all is ready."""
+"""Number of users of the scenarios in Python, each of which requests once whether the server is
+ready."""
 TASKS = {
     ("triton", "Triton"): {"POST /v2/models/simple/infer 200": 36, READY: 4},
     ("triton", "Checked"): {"POST /v2/models/simple/infer 200": 40, READY: USERS},
@@ -70,15 +71,15 @@ CATALOGUE = {
     ("mix_of_users", "Browsing"): ("--duration", f"{SECS}s", "--wait", "50ms"),
     ("mix_of_users", "Ordering"): ("--duration", f"{SECS}s", "--wait", "0", "--users", "5"),
 }
-"""Scenarios that only look and order, with what makes a run of each short. 3 s each."""
+"""Scenarios that only browse and order, with the flags that make a run of each short. 3 s each."""
 HOOKS = {"/auth/logout", "/admin/products", "/admin/clear"}
-"""Paths of the shop that only hooks request."""
+"""Paths of the shop that only hooks use."""
 WHOLE = [block for block in blocks() if block.is_whole]
 
 
 @contextmanager
 def stub(name: str) -> Iterator[str]:
-    """A stub server as a user starts it; gives its address, and ends it with Ctrl-C."""
+    """Starts a stub server as a user does; yields its address, and ends it with Ctrl-C."""
     path = EXAMPLES / "stubs" / f"{name}_stub.py"
     argv = [sys.executable, str(path), "--port", "0"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
@@ -86,7 +87,7 @@ def stub(name: str) -> Iterator[str]:
         try:
             yield process.stdout.readline().split()[-1]
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0, "Ctrl-C ends it"
+            assert process.wait(20) == 0, "Ctrl-C does not end the server"
         finally:
             process.kill()
 
@@ -105,8 +106,8 @@ def raised(finished: Finished) -> list[Any]:
 def test_an_example_sends_what_its_server_accepts(
     name: str, scenario: str, loadpilot: Loadpilot
 ) -> None:
-    """Broken if a request of an example is not understood, lost, or sent twice, or if its check
-    takes an answer for wrong, or looks at none."""
+    """Broken if a request of an example is invalid, lost, or sent twice, or if its check rejects a
+    correct response or examines none."""
     with stub(name) as url:
         finished = loadpilot.run(EXAMPLES / f"{name}.py", url, *FLAGS, "--scenario", scenario)
         seen = counts(url)
@@ -123,7 +124,8 @@ def test_an_example_sends_what_its_server_accepts(
 def test_an_example_of_the_shop_does_all_that_it_says(
     name: str, scenario: str, loadpilot: Loadpilot
 ) -> None:
-    """Broken if anything that a scenario may say fails, or is counted otherwise than it came."""
+    """Broken if a feature of scenarios fails, or if its requests are not counted as the server
+    received them."""
     with stub("shop") as url:
         finished = loadpilot.run(EXAMPLES / f"{name}.py", url, *FLAGS, "--scenario", scenario)
         seen = counts(url)
@@ -153,8 +155,8 @@ def test_an_example_of_the_shop_does_all_that_it_says(
 def test_an_example_of_the_catalogue_requests_all_that_its_tasks_name(
     name: str, scenario: str, loadpilot: Loadpilot
 ) -> None:
-    """Broken if a task of an example is never sent, is refused, or is counted otherwise than it
-    came."""
+    """Broken if a task of an example is never sent, is refused, or is not counted as the server
+    received it."""
     flags = (*CATALOGUE[name, scenario], "--scenario", scenario)
     with stub("shop") as url:
         finished = loadpilot.run(EXAMPLES / f"{name}.py", url, *flags)
@@ -169,7 +171,7 @@ def test_an_example_of_the_catalogue_requests_all_that_its_tasks_name(
 
 
 def test_an_example_of_several_user_types_has_their_shares(loadpilot: Loadpilot) -> None:
-    """Broken if the example of a mix runs one of its scenarios only, or by other shares."""
+    """Broken if the example of a mix runs only one of its scenarios, or with other shares."""
     with stub("shop") as url:
         flags = ("--duration", f"{SECS}s", "--wait", "100ms")
         finished = loadpilot.run(EXAMPLES / "mix_of_users.py", url, *flags)
@@ -182,7 +184,7 @@ def test_an_example_of_several_user_types_has_their_shares(loadpilot: Loadpilot)
 
 
 def test_every_example_is_run() -> None:
-    """Broken if a scenario that ships is sent to no server that checks it."""
+    """Broken if no test runs a shipped scenario against a server that checks it."""
     files = sorted(EXAMPLES.glob("*.py"))
     shipped = {(path.stem, name) for path in files for name in load(path).scenarios}
     assert {*TASKS, *SHOP, *CATALOGUE} == shipped
@@ -194,7 +196,8 @@ def test_every_example_is_run() -> None:
 def test_a_scenario_of_a_document_runs(
     block: Block, loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if what people copy compiles, and then does not do what the text around it says."""
+    """Broken if a scenario that users copy from a document compiles, and does not work as the text
+    describes."""
     monkeypatch.setenv("SHOP_KEY", "made-up")
     (loadpilot.folder / "users.csv").write_text("name\nada\ngrace\n")
     scene, flags = block.file, ("--rps", "20", "--duration", "1s")
@@ -203,7 +206,7 @@ def test_a_scenario_of_a_document_runs(
     elif "@scenario(users=" in scene:
         flags = ("--users", "5", "--duration", "1s", "--wait", "0")
     else:
-        # At once, or a short run would be refused for its long ramp.
+        # Without a ramp: a short run with a long ramp would be refused.
         scene = scene.replace("@scenario(", '@scenario(mode="constant", ')
     with stub("shop") as url:
         finished = loadpilot.run(scene, url, *flags)
@@ -215,8 +218,8 @@ def test_a_scenario_of_a_document_runs(
 
 
 def test_the_examples_have_every_word() -> None:
-    """Broken if something that a scenario or a program may say is nowhere shown, and so nowhere
-    run; or if an exception of a run is not documented."""
+    """Broken if no example shows, and so runs, a public name, or if an exception of a run is not
+    documented."""
     scenarios = "\n".join(path.read_text("utf-8") for path in EXAMPLES.glob("*.py"))
     nodes = list(ast.walk(ast.parse(scenarios)))
     said = {node.id for node in nodes if isinstance(node, ast.Name)}
@@ -228,7 +231,7 @@ def test_the_examples_have_every_word() -> None:
     words |= {name for name in dsl.metrics.__all__ if name.islower()}
     words |= {"status_code", "ok", "text", "content", "headers", "elapsed_ms", "events"}
     words |= {"iter_lines", "raise_for_status"}
-    # No example can name a past run.
+    # No example can refer to a past run.
     assert words - said - {"__version__"} == {"run", "replay_run"} | RAISED | RETURNED
     programs = "\n".join(text for name in NOTEBOOKS for text in cells(EXAMPLES / name))
     called = set(re.findall(r"\bloadpilot\.(\w+)\(", programs))
@@ -248,7 +251,7 @@ def test_the_examples_have_every_word() -> None:
 def test_a_stub_refuses_what_a_real_server_would(
     name: str, path: str, headers: dict[str, str], body: bytes
 ) -> None:
-    """Broken if the test above could not fail: a stub that takes anything counts nothing."""
+    """Broken if the stub accepts any request: the tests above could not fail."""
     with stub(name) as url:
         request = urllib.request.Request(url + path, body, headers)  # noqa: S310
         with pytest.raises(urllib.error.HTTPError) as refused:

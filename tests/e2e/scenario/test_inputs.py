@@ -1,4 +1,4 @@
-"""What arrivals are given, as the target sees it: rows of feeds, draws, the time they are due."""
+"""The inputs of arrivals, measured at the target: rows of feeds, random values, due times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RPS, SECS = 100, 3
 PLANNED = RPS * SECS
 TAKING = PLANNED * 3 // 5
-"""Arrivals of the tasks that take rows."""
+"""Number of arrivals of the tasks that take rows."""
 SCENE = f"""
 from loadpilot import LoadClient, VUser, feed, now, rand, scenario, task
 
@@ -55,7 +55,7 @@ class Shop(VUser):
 def given(
     loadpilot: Loadpilot, oracle: Oracle, rows: int, *flags: str
 ) -> tuple[Finished, dict[str, list[dict[str, list[str]]]]]:
-    """Run the scenario over so many rows; returns the queries by path."""
+    """Run the scenario with a number of rows; return the queries by path."""
     names = "".join(f"user{number}\n" for number in range(rows))
     (loadpilot.folder / "users.csv").write_text(f"name\n{names}", encoding="utf-8")
     before = len(oracle.requests())
@@ -75,7 +75,7 @@ def names(queries: list[dict[str, list[str]]]) -> Counter[str]:
 def test_all_agents_together_take_each_row_once(
     loadpilot: Loadpilot, oracle: Oracle, agents: str
 ) -> None:
-    """Broken if a row is taken by two arrivals or by none, or changes within an arrival."""
+    """Broken if two arrivals take a row, if none does, or if it changes within an arrival."""
     finished, queries = given(loadpilot, oracle, TAKING, "--agents", agents)
     assert finished.judged == 0, finished.stderr
     one, two, three = (queries[path] for path in ("/one", "/two", "/three"))
@@ -90,7 +90,8 @@ def test_all_agents_together_take_each_row_once(
 
 
 def test_rows_that_are_taken_again_are_reported(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a load of fewer users than it seems to have goes unsaid."""
+    """Broken if no message says that rows were used again, so that the load has fewer users than it
+    seems."""
     finished, queries = given(loadpilot, oracle, TAKING // 3)
     taken = names(queries["/one"] + queries["/three"])
     assert taken == {f"user{number}": 3 for number in range(TAKING // 3)}
@@ -104,8 +105,8 @@ def test_rows_that_are_taken_again_are_reported(loadpilot: Loadpilot, oracle: Or
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ['[f"name{n}"]', '(f"name{n}",)'], ids=["compiled", "Python"])
 def test_unique_rows_are_never_taken_twice(loadpilot: Loadpilot, oracle: Oracle, row: str) -> None:
-    """Broken if a run starts that needs more rows than there are, a row is taken twice when the
-    rate is raised beyond the rows, or a task without a row sends a request. 10 s."""
+    """Broken if a run starts that needs more rows than there are, if a row is taken twice when the
+    rate is raised beyond the rows, or if a task without a row sends a request. 10 s."""
     few, enough = (UNIQUE.replace("ROW", row).replace("COUNT", str(n)) for n in (99, 400))
     refused = loadpilot.run(few, oracle.url)
     assert refused.code == 2
@@ -161,8 +162,8 @@ class Shop(VUser):
 
 
 def test_users_of_a_closed_loop_share_rows(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if two users take the same row while there are enough, or a task takes
-    uncounted rows."""
+    """Broken if two users take the same row while there are enough, or if a task takes rows that
+    are not counted."""
     finished = loadpilot.run(LOOP, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
     queries = [parse_qs(urlsplit(request.path).query) for request in oracle.requests()]
@@ -178,7 +179,7 @@ def test_users_of_a_closed_loop_share_rows(loadpilot: Loadpilot, oracle: Oracle)
 
 
 def test_rows_that_differ_on_an_agent_fail_the_run(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if agents take rows of other data than the command counted."""
+    """Broken if agents take rows of other data than that of the command."""
     scene = LOOP.replace("range(100_000)", "range(__import__('os').getpid())")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
@@ -202,16 +203,16 @@ DRAWING = """
 
 
 def test_a_user_cannot_draw_before_it_is_one(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if what `__init__` draws is taken from the user that ran last."""
+    """Broken if a random value in `__init__` is that of the user that ran last."""
     scene = LOOP.replace("    @task\n", f"{DRAWING}    @task\n")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
-    # Its on_start sets what all users share, so that they are prepared before the run.
+    # `on_start` sets shared state, so that users are prepared before the run.
     assert "only on_start, tasks, checks and on_stop can draw" in finished.stderr
 
 
 def drawn(queries: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:
-    """What was queries for, without the time of day."""
+    """The values in the queries, without the time of day."""
     every = {path: [query | {"now": None} for query in found] for path, found in queries.items()}
     return {path: Counter(map(json.dumps, found)) for path, found in every.items()}
 
@@ -220,7 +221,7 @@ def drawn(queries: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:
 def test_draws_are_those_of_the_seed_on_whatever_agent(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run cannot be repeated, or two arrivals draw the same values."""
+    """Broken if a run cannot be repeated, or if two arrivals draw the same values."""
     first, one = given(loadpilot, oracle, TAKING, "--agents", "1")
     _, other = given(loadpilot, oracle, TAKING, "--agents", "3")
     assert drawn(one) == drawn(other)
@@ -232,9 +233,9 @@ def test_draws_are_those_of_the_seed_on_whatever_agent(
     begun = datetime.fromtimestamp(first.report["run"]["start_at"] / 1e6, UTC)
     dues = sorted(datetime.fromisoformat(query["now"][0]) - begun for query in one["/two"])
     on_time = {timedelta(seconds=n / RPS) for n in range(PLANNED)}
-    assert {round_to_us(due) for due in dues} <= on_time
+    assert {round_to_ms(due) for due in dues} <= on_time
 
 
-def round_to_us(due: timedelta) -> timedelta:
-    """What a float lost of a timestamp does not matter here."""
+def round_to_ms(due: timedelta) -> timedelta:
+    """Round to milliseconds, since a float loses digits of a timestamp."""
     return timedelta(milliseconds=round(due / timedelta(milliseconds=1)))

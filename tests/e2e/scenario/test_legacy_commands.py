@@ -1,7 +1,7 @@
-"""Commands in the forms that other versions taught: typed as they are, they do what they did.
+"""Commands in the forms of earlier versions: they work as before.
 
-A table of what a user types, in one project, after a run of a scenario file in the same old form.
-Must never depend on a figure: what is read is which files, lines and exit codes there are.
+A table of commands in one project, after a run of a scenario file in the same old form. Must never
+depend on a figure: the tests read only files, lines and exit codes.
 """
 
 from __future__ import annotations
@@ -60,25 +60,25 @@ RESULT_KEYS = {
     *("scenario", "target_url", "rps_target", "rps_actual", "requests_total", "errors_total"),
     *("error_rate_pct", "p50_ms", "p95_ms", "p99_ms", "max_ms", "duration_secs"),
 }
-"""What programs read from a results file."""
+"""Keys that programs read from a results file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A folder with scenarios, and a run that was made in it."""
+    """A folder with scenarios and a run."""
 
     loadpilot: Loadpilot
     url: str
     first: Finished
     received: int
-    """Number of requests that the target had from the run."""
+    """Number of requests that the target received from the run."""
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """One run for all rows, and a slower one: about five seconds.
 
-    Both start again on a busy machine: an INVALID run is no baseline and is not compared."""
+    Both are repeated on a busy machine: an INVALID run is no baseline and is not compared."""
     folder = tmp_path_factory.mktemp("project")
     loadpilot = Loadpilot(folder / "work")
     scenarios = loadpilot.folder / "scenarios"
@@ -105,7 +105,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a user types, and what is seen then."""
+    """A command, and its expected result."""
 
     what: str
     typed: str
@@ -230,7 +230,7 @@ TABLE = (
 
 @pytest.fixture(scope="module")
 def results(project: Project) -> Path:
-    """Results files of later runs, each with one figure or name that differs."""
+    """Results files of later runs, each with another figure or name."""
     folder = project.loadpilot.folder / "results"
     before = json.loads((folder / "before.json").read_text())
     variants = {
@@ -246,7 +246,7 @@ def results(project: Project) -> Path:
 
 @pytest.mark.slow
 def test_a_change_up_to_the_threshold_is_no_regression(project: Project) -> None:
-    """Broken if a gate of a pipeline fails at another change than it names. 1 s."""
+    """Broken if the gate of a pipeline fails at another change than its threshold. 1 s."""
     files = ("results/slower.json", "results/before.json")
     compared = project.loadpilot.call("compare", *files, "--json")
     worse = [row for row in json.loads(compared.stdout)["figures"] if row["change"] == "worse"]
@@ -260,7 +260,7 @@ def test_a_change_up_to_the_threshold_is_no_regression(project: Project) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.what)
 def test_a_command_does_what_it_did(row: Row, project: Project, results: Path) -> None:
-    """Broken if a command in its old form is refused, or another exit code hides its result."""
+    """Broken if a command in its old form is refused, or has another exit code."""
     assert results.is_dir()
     ended = project.loadpilot.call(*row.typed.split())
     said = ended.stdout + ended.stderr
@@ -271,10 +271,10 @@ def test_a_command_does_what_it_did(row: Row, project: Project, results: Path) -
 
 @pytest.mark.slow
 def test_the_run_of_an_old_file_is_counted_by_its_target(project: Project) -> None:
-    """Broken if a file in the old form sends other requests than it says, or prints no banner,
-    progress, summary or thresholds."""
+    """Broken if a file in the old form sends other requests than those in it, or if the command
+    prints no banner, progress, summary or thresholds."""
     first = project.first
-    assert first.code in {0, 3}, first.stderr  # 3: a busy machine, which the certificate names
+    assert first.code in {0, 3}, first.stderr  # 3: a busy machine, as the certificate says
     assert project.received == 80
     for pattern in (
         r"LoadPilot  HealthFlow → http://127\.0\.0\.1:\d+.*",
@@ -300,7 +300,7 @@ def test_the_run_of_an_old_file_is_counted_by_its_target(project: Project) -> No
 
 
 def test_programs_read_the_keys_that_they_know(project: Project) -> None:
-    """Broken if a program that reads results files finds a figure under another name."""
+    """Broken if a figure in the results file has another name, so that programs do not find it."""
     results = json.loads((project.loadpilot.folder / "results/before.json").read_text())
     assert results.keys() >= RESULT_KEYS
     assert (results["scenario"], results["target_url"]) == ("HealthFlow", project.url)
@@ -313,19 +313,20 @@ def test_programs_read_the_keys_that_they_know(project: Project) -> None:
 
 
 def test_the_report_is_one_page_of_its_own(project: Project) -> None:
-    """Broken if the page of `--report` is missing, or loads anything from elsewhere."""
+    """Broken if the page of `--report` is missing, or loads anything from another address."""
     page = (project.loadpilot.folder / "reports/today/report.html").read_text(encoding="utf-8")
     assert page.lstrip().lower().startswith("<!doctype html>")
     assert "HealthFlow" in page
     pages = project.loadpilot.folder.rglob("*.html")
-    assert [path.name for path in pages] == ["report.html"], "a page that nobody asked for"
+    assert [path.name for path in pages] == ["report.html"], "a page was written without --report"
     assert not re.search(
         r"""<(?:script|link|img|iframe)[^>]+(?:src|href)=["']?(?:https?:)?//""", page
     )
 
 
 def test_a_gate_on_the_command_line_replaces_that_of_the_file(project: Project) -> None:
-    """Broken if a limit cannot be overridden without an edit, or its breach has no exit code."""
+    """Broken if a limit cannot be overridden without an edit of the file, or if its breach has no
+    exit code."""
     failed = project.loadpilot.call(
         *("run", "scenarios/health.py", "--target", project.url, "--duration", "1s"),
         *("--threshold", "p99_ms=0.001", "--threshold", "error_rate=2", "--agents", "2"),
@@ -339,7 +340,8 @@ def test_a_gate_on_the_command_line_replaces_that_of_the_file(project: Project) 
 def test_a_project_is_begun_and_never_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if `init` misses a file, changes one that is there, or its example does not run."""
+    """Broken if `init` does not write a file, changes an existing one, or if its example does not
+    run."""
     monkeypatch.delenv("LOADPILOT_TARGET", raising=False)
     loadpilot = Loadpilot(tmp_path / "work")
     begun = loadpilot.call("init", "my-load-tests")

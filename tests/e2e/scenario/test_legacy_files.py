@@ -1,4 +1,4 @@
-"""Scenario files in the forms that other versions of the DSL taught: they run as they are."""
+"""Scenario files in the forms of earlier versions of the DSL: they run without a change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USERS = 5
 
 @contextmanager
 def demo_target(counted: Counter[str]) -> Iterator[str]:
-    """The demo target as a user starts it; `counted` has its own counts when it has ended."""
+    """Starts the demo target as a user does; `counted` gets its own counts when it has ended."""
     binary = built_binary().with_name("loadpilot-target")
     argv = [str(binary), "--port", "0", "--until-eof"]
     pipe = subprocess.PIPE
@@ -54,7 +54,7 @@ def test_a_scenario_without_a_base_class_runs(loadpilot: Loadpilot, oracle: Orac
 
 
 def test_a_plain_class_of_requests_is_compiled(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a class without VUser is refused or runs in Python where it need not."""
+    """Broken if a class without VUser is refused, or is not compiled although it could be."""
     file = SCENARIOS / "without_base.py"
     finished = loadpilot.run(
         file, oracle.url, *SHORT, "--mode", "constant", "--scenario", "HealthCheckFlow"
@@ -66,8 +66,8 @@ def test_a_plain_class_of_requests_is_compiled(loadpilot: Loadpilot, oracle: Ora
 
 @pytest.mark.parametrize("name", ["LoggedIn", "Checked", "TwoValues"])
 def test_the_callback_style_runs_against_the_demo_target(name: str, loadpilot: Loadpilot) -> None:
-    """Broken if a file that logs in by `access_token` and checks by callbacks fails, or its checks
-    look at nothing."""
+    """Broken if a file that logs in by `access_token` and checks by callbacks fails, or if its
+    checks examine nothing."""
     counted = Counter[str]()
     with demo_target(counted) as url:
         file = SCENARIOS / "callbacks.py"

@@ -19,7 +19,7 @@ SHARES = {"/": 0.25, "/search": 0.3, "/items/{id}": 0.45}
 
 
 def write_log(path: Path) -> Counter[str]:
-    """Write a log of 30 clients; returns how often it has each path."""
+    """Write a log of 30 clients; return the count of each path."""
     random, paths = Random(7), Counter[str]()  # noqa: S311
     with path.open("w") as file:
         for second in range(0, 3_000, 3):
@@ -41,7 +41,8 @@ def route_of(path: str) -> str:
 def test_a_derived_model_makes_the_requests_of_its_log(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, agents: int
 ) -> None:
-    """Broken if a path of the log is not asked for, or more or less often than in the log. 8 s."""
+    """Broken if a path of the log is requested more or less often than in the log, or never. 8
+    s."""
     logged = write_log(tmp_path / "access.log")
     model = tmp_path / "shop.toml"
     derived = loadpilot.call("model", "from-log", str(tmp_path / "access.log"), "-o", str(model))

@@ -1,4 +1,4 @@
-"""Rows that agents read from a file, as the target sees them."""
+"""Rows that agents read from a file, recorded at the target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RPS, SECS = 100, 3
 PLANNED = RPS * SECS
 PADDING = "é, \n" * 400
-"""Makes a row so long that a few hundred rows are read from their file."""
+"""Makes rows so long that a few hundred of them are not kept in memory."""
 SCENE = """
 from loadpilot import LoadClient, VUser, feed, scenario, task
 
@@ -44,7 +44,7 @@ def scene(file: str, order: str = "file", *, compiled: bool = True) -> str:
 
 
 def write(path: Path, rows: int) -> None:
-    """Writes rows with long fields, in the form that the name says."""
+    """Writes rows with long fields, in the format of the file's name."""
     with path.open("w", encoding="utf-8", newline="") as file:
         if path.suffix == ".csv":
             file.write("\ufeffname,padding\r\n")
@@ -64,7 +64,7 @@ def taken(oracle: Oracle) -> Counter[str]:
 def test_rows_of_a_file_are_taken_once_by_all_agents_together(
     loadpilot: Loadpilot, oracle: Oracle, file: str, *, compiled: bool
 ) -> None:
-    """Broken if code or Python gets another row of a file, or an agent does. 5 s each."""
+    """Broken if code, Python or one of several agents gets another row of a file. 5 s each."""
     write(loadpilot.folder / file, PLANNED)
     text = scene(file, "shuffled", compiled=compiled)
     flags = ("--rps", str(RPS), "--duration", f"{SECS}s", "--agents", "3")
@@ -79,8 +79,9 @@ def test_rows_of_a_file_are_taken_once_by_all_agents_together(
 def test_unique_rows_of_a_file_survive_a_killed_agent(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a row is taken twice when one of four agents dies, or an agent uses a file in its
-    folder that is not that of the run: one has it, one has another, two have none. 15 s."""
+    """Broken if a row is taken twice when one of four agents dies, or if an agent uses a file in
+    its folder that is not that of the run. One agent has the file, one has another file, two have
+    none. 15 s."""
     secs = 10
     write(loadpilot.folder / "users.csv", RPS * secs)
     right, wrong = tmp_path / "right", tmp_path / "wrong"
@@ -103,16 +104,16 @@ def test_unique_rows_of_a_file_survive_a_killed_agent(
     assert set(counts.values()) == {1}, finished.stderr
     names = {f"user{n}" for n in range(RPS * secs)}
     assert set(counts) <= names
-    assert len(finished.report["run"]["maps"]) > 1, "nothing moved to the other agents"
-    assert len(counts) > len(names) // 2, "most arrivals are performed"
+    assert len(finished.report["run"]["maps"]) > 1, "no shard moved to the other agents"
+    assert len(counts) > len(names) // 2, "too few arrivals were performed"
 
 
 @pytest.mark.slow
 def test_a_file_that_no_store_holds_lies_in_a_folder_of_each_agent(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a large file stops a run on the user's machine or on a fleet that has it, or an
-    agent without it does not say what to do. 10 s."""
+    """Broken if a large file prevents a run on the user's machine or on a fleet that has it, or if
+    an agent without it does not say what to do. 10 s."""
     path = loadpilot.folder / "data" / "users.csv"
     path.parent.mkdir()
     with path.open("w", encoding="utf-8") as file:
@@ -132,7 +133,7 @@ def test_a_file_that_no_store_holds_lies_in_a_folder_of_each_agent(
     assert absent.judged != 0
     advice = "start the agent with --feeds DIR so that DIR/data/users.csv is it"
     assert advice in absent.stdout + absent.stderr
-    assert taken(oracle) == expected, "nothing may start"
+    assert taken(oracle) == expected, "an arrival was started"
     fleet.agent("a-2", "--label", "rows=here", "--feeds", str(loadpilot.folder))
     here = fleet.run(loadpilot, text, oracle.url, *flags, "--need", "rows=here")
     assert here.judged == 0, here.stderr

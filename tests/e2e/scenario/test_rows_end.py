@@ -1,4 +1,4 @@
-"""A feed ends a run after its last row, as the target sees it."""
+"""A feed ends a run after its last row, measured at the target."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def taken(oracle: Oracle) -> Counter[str]:
 def test_the_run_ends_with_the_last_row(
     loadpilot: Loadpilot, oracle: Oracle, agents: str, *, compiled: bool
 ) -> None:
-    """Broken if a row is left or taken twice, the rest of the profile is waited for, the run is not
-    sealed as complete, or nothing says why it was short. 7 s each."""
+    """Broken if a row is left or taken twice, if the run waits for the rest of its profile, if it
+    is not sealed as complete, or if no message says why it was short. 7 s each."""
     finished = loadpilot.run(scene(ROWS, compiled=compiled), oracle.url, "--agents", agents)
     assert finished.judged == 0, finished.stderr
     assert taken(oracle) == {f"user{n}": 1 for n in range(ROWS)}
     report = finished.report
     run, arrivals = report["run"], report["arrivals"]
     assert (run["state"], run["ending"]) == ("sealed", "completed")
-    # Two of three arrivals take a row, in whole blocks of three.
+    # In each block of three arrivals, two take a row.
     assert ROWS * 3 // 2 <= arrivals["planned"] <= ROWS * 3 // 2 + 1
     assert arrivals["started"] == arrivals["planned"] == oracle.counts().received
     used_up = run["rows_used_up"]
@@ -74,8 +74,8 @@ def test_the_run_ends_with_the_last_row(
 def test_no_row_is_taken_twice_when_an_agent_dies(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the agents that take over go beyond the last row or take one again, or the run goes
-    on for the rows that the dead agent had. 15 s."""
+    """Broken if agents that take over go beyond the last row or take a row again, or if the run
+    goes on for the rows of the dead agent. 15 s."""
     rows = 600
     fleet.coordinator(*FLEET_COORDINATOR)
     members = [fleet.agent(f"a-{number}", *FLEET_AGENT) for number in range(4)]
@@ -88,10 +88,10 @@ def test_no_row_is_taken_twice_when_an_agent_dies(
     assert set(counts.values()) == {1}, finished.stderr
     assert set(counts) <= {f"user{n}" for n in range(rows)}
     run = finished.report["run"]
-    assert len(run["maps"]) > 1, "nothing moved to the other agents"
+    assert len(run["maps"]) > 1, "no shard moved to the other agents"
     assert f"user{rows - 1}" in counts or f"user{rows - 2}" in counts
     assert (run["ending"], run["rows_used_up"]["rows"]) == ("completed", rows)
-    # The dead agent had sent some of those that it never reported.
+    # The dead agent had sent some of the rows that it never reported.
     arrivals = finished.report["arrivals"]
     assert 0 <= arrivals["planned"] - oracle.counts().received <= arrivals["lost"]
 
@@ -101,7 +101,8 @@ def test_no_row_is_taken_twice_when_an_agent_dies(
 def test_the_last_row_ends_a_run_at_another_rate(
     loadpilot: Loadpilot, oracle: Oracle, rows: int, rate: int
 ) -> None:
-    """Broken if rows are left or missing when the rate was changed, or the old end stays. 15 s."""
+    """Broken if rows are left or missing after a change of the rate, or if the run keeps its old
+    end. 15 s."""
     with loadpilot.start(scene(rows), oracle.url, "--agents", "2") as running:
         assert oracle.wait_count(50, 30)
         changed = loadpilot.call("rate", "last", str(rate))
@@ -115,7 +116,7 @@ def test_the_last_row_ends_a_run_at_another_rate(
 
 
 def test_a_run_that_is_stopped_before_has_rows_left(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a stop by the user is taken for the end of the rows. 5 s."""
+    """Broken if a stop by the user is reported as the end of the rows. 5 s."""
     with loadpilot.start(scene(2000), oracle.url) as running:
         assert oracle.wait_count(50, 30)
         assert loadpilot.call("stop", "last").code == 0
@@ -125,7 +126,7 @@ def test_a_run_that_is_stopped_before_has_rows_left(loadpilot: Loadpilot, oracle
 
 
 def test_the_end_is_known_before_the_run(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if the user learns only in the run how long it will be, or a run starts that ends in
+    """Broken if the user learns the duration only during the run, or if a run starts that ends in
     its warm-up. 3 s."""
     known = loadpilot.run(scene(ROWS), oracle.url, "--dry-run")
     assert "; feed accounts has no row left then, of 30s" in known.stderr

@@ -1,4 +1,4 @@
-"""`loadpilot run` without a file asks at the terminal what to run.
+"""`loadpilot run` without a file asks at the terminal for scenario and target.
 
 About 20 s: each case is one command at a pseudo-terminal.
 """
@@ -49,7 +49,7 @@ def scene(**scenarios: str) -> str:
 
 @pytest.fixture
 def folder(loadpilot: Loadpilot) -> Path:
-    """A folder with scenario files of each kind, and files that are none."""
+    """A folder with scenario files of each kind, and other files."""
     folder = loadpilot.folder / "scenarios"
     folder.mkdir()
     files = {
@@ -71,20 +71,20 @@ def begun(folder: Path, *flags: str, size: tuple[int, int] = (100, 30), **env: s
 
 
 def until_asked(terminal: CellTerminal, question: tuple[str, str]) -> None:
-    """Waits for a question and its last row: the terminal gets them one after the other."""
+    """Waits for a question and its last row, which are written one after the other."""
     for text in question:
         terminal.until_shown(text)
 
 
 def answer(terminal: CellTerminal, text: str, before: str) -> None:
-    """Types a text in place of the one before."""
+    """Replaces the text in the field."""
     terminal.press(CLEAR_LINE)
     terminal.until_gone(before)
     terminal.press(text.encode() + ENTER)
 
 
 def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Oracle) -> None:
-    """Broken if a user cannot get from nothing to a run, sees files that are no scenarios, or a
+    """Broken if the questions do not lead to a run, if files without scenarios are listed, or if a
     file is executed before it was chosen."""
     with begun(folder) as terminal:
         until_asked(terminal, FILE)
@@ -122,7 +122,7 @@ def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Orac
 
 
 def test_without_colours_everything_can_be_read(folder: Path) -> None:
-    """Broken if NO_COLOR makes text and background black, or is lost for the run."""
+    """Broken if text is unreadable with NO_COLOR, or if the run ignores it."""
     with begun(folder, "--dry-run", NO_COLOR="1") as terminal:
         until_asked(terminal, FILE)
         pairs = re.findall(r"\x1b\[(?:\d;)*38;([\d;]+);48;([\d;]+)m *\w", terminal.raw)
@@ -133,7 +133,7 @@ def test_without_colours_everything_can_be_read(folder: Path) -> None:
 
 
 def test_only_what_is_open_is_asked_for(folder: Path, oracle: Oracle) -> None:
-    """Broken if a single scenario has to be chosen, or a target that is known is asked for."""
+    """Broken if the command asks for the only scenario, or for a known target."""
     with begun(folder, "--dry-run", LOADPILOT_TARGET=oracle.url) as terminal:
         until_asked(terminal, FILE)
         terminal.press(UP + ENTER)
@@ -150,8 +150,8 @@ def test_only_what_is_open_is_asked_for(folder: Path, oracle: Oracle) -> None:
 def test_this_directory_is_offered_where_it_has_no_folder_of_scenarios(
     loadpilot: Loadpilot,
 ) -> None:
-    """Broken if a project of one file has to name it, or the target that is shown is not that of
-    the run. 2 s."""
+    """Broken if a project of one file must name it, or if the shown target is not that of the run.
+    2 s."""
     (loadpilot.folder / "solo.py").write_text(scene(Solo=SHORT), encoding="utf-8")
     (loadpilot.folder / "_parts.py").write_text(scene(Hidden=SHORT), encoding="utf-8")
     with begun(loadpilot.folder, "--dry-run") as terminal:
@@ -166,7 +166,7 @@ def test_this_directory_is_offered_where_it_has_no_folder_of_scenarios(
 
 
 def test_nothing_is_asked_for_that_a_file_names(folder: Path) -> None:
-    """Broken if a run that a configuration describes waits for somebody at the terminal. 1 s."""
+    """Broken if a run that a configuration describes waits for input at the terminal. 1 s."""
     (folder / "loadpilot.toml").write_text(
         'file = "scenarios/shop.py"\ntarget = "http://127.0.0.1:9"\n'
         '[profiles.high]\nscenario = "Buy"\nrps = 77\n',
@@ -181,7 +181,7 @@ def test_nothing_is_asked_for_that_a_file_names(folder: Path) -> None:
 
 @pytest.mark.parametrize("keys", [CTRL_C, ESCAPE])
 def test_leaving_starts_nothing(folder: Path, keys: bytes) -> None:
-    """Broken if a user cannot leave, or the terminal is not as it was afterwards."""
+    """Broken if a user cannot leave, or if the terminal is not restored."""
     with begun(folder, size=(60, 12)) as terminal:
         until_asked(terminal, FILE)
         terminal.press(keys)
@@ -193,7 +193,7 @@ def test_leaving_starts_nothing(folder: Path, keys: bytes) -> None:
 
 
 def test_a_step_that_is_left_goes_back(folder: Path) -> None:
-    """Broken if a wrong choice can only be mended by a new start."""
+    """Broken if a wrong choice can only be corrected by a new start."""
     with begun(folder) as terminal:
         until_asked(terminal, FILE)
         terminal.press(DOWN + ENTER)
@@ -211,7 +211,8 @@ def test_a_step_that_is_left_goes_back(folder: Path) -> None:
 
 
 def test_what_cannot_run_says_why(folder: Path, loadpilot: Loadpilot) -> None:
-    """Broken if a mistake is found after the questions, or a file that is no Python is hidden."""
+    """Broken if a mistake is reported only after the questions, or if a file with invalid Python is
+    hidden."""
     with begun(folder, "--agents", "none") as terminal:
         assert terminal.end() == 2
         assert "--agents: must be" in terminal.raw

@@ -1,4 +1,4 @@
-"""A secret reaches the target and nothing else: no file that stays, no output, no command line."""
+"""A secret reaches only the target: it is in no file that stays, no output and no command line."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Guarded(VUser):
 
 
 def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
-    """The header that is no secret shows that the search finds what is stored, as do the examples
-    of failed requests."""
+    """Broken if a secret is in a file, an output or a command line. The header that is no secret,
+    and the examples of failed requests, show that the search finds stored values."""
     bearer, own, plain = (secrets.token_hex(16) for _ in range(3))
     loadpilot = Loadpilot(tmp_path / "work")
     with (
@@ -54,7 +54,9 @@ def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
     assert {request.header("x-own") for request in requests} == {own}
     assert "import agent" in commands
     for stored in (plain, "Authorization: ***"):
-        assert files_with(stored, files_below(loadpilot.log)), "the search finds nothing"
+        assert files_with(stored, files_below(loadpilot.log)), (
+            "the search does not find a stored value"
+        )
     scene = loadpilot.folder / "scene_1.py"
     files = [file for file in files_below(loadpilot.folder) if file != scene]
     for secret in (bearer, own):
@@ -63,7 +65,7 @@ def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
 
 
 def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) -> None:
-    """Broken if secrets of a killed run stay: the coordinator that seals it deletes them."""
+    """Broken if secrets of a killed run stay. The coordinator that seals it deletes them."""
     bearer, later = (secrets.token_hex(16) for _ in range(2))
     loadpilot = Loadpilot(tmp_path / "work")
     with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
@@ -73,7 +75,9 @@ def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) ->
             below = descendants(running.pid)
             running.kill()
             assert_ended(below, 5.0)
-        assert files_with(bearer, files_below(loadpilot.log)), "the search finds nothing"
+        assert files_with(bearer, files_below(loadpilot.log)), (
+            "the search does not find a stored value"
+        )
         finished = loadpilot.run(
             SCENE.format(bearer=later, own="own", plain="plain"), oracle.url, "--duration", "1s"
         )
@@ -104,10 +108,10 @@ TELLING = """
 def test_secret_parameters_reach_the_target_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
-    """Broken if a secret parameter is stored or shown, were it in what Python makes up; or if an
-    agent does not get what was read where the run was submitted."""
+    """Broken if a secret parameter is stored or shown, also inside of a text that Python builds, or
+    if an agent does not get the value that was read where the run was submitted."""
     token = secrets.token_hex(16)
-    # What a path must encode shows whether it is hidden there, too.
+    # Characters that a path must encode show whether the encoded value is hidden, too.
     own = f'{token}/+ %"{token}'
     monkeypatch.setenv("OWN", own)
     loadpilot = Loadpilot(tmp_path / "work")

@@ -1,5 +1,5 @@
-"""Where agents may connect to, through the real command: what is closed is refused before anything
-starts where the plan says it, and by the agent where a name hides it."""
+"""The target policy, through the real command: a closed address in a plan is refused before
+anything starts, and one behind a name by the agent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METADATA = ("--connect-to", "[::ffff:169.254.169.254]:80")
 def test_a_closed_address_in_a_plan_starts_nothing(
     loadpilot: Loadpilot, target: str, flags: tuple[str, ...], wanted: str
 ) -> None:
-    """Broken if a plan that says a closed address got as far as a stack."""
+    """Broken if a stack starts for a plan with a closed address."""
     finished = loadpilot.run(WEIGHTED, target, *SHORT, *flags)
     assert finished.code == 2, finished.stderr
     assert wanted in finished.stderr
@@ -41,7 +41,7 @@ def test_a_closed_address_in_a_plan_starts_nothing(
 
 
 def test_what_is_opened_must_be_a_network_a_name_or_a_folder(loadpilot: Loadpilot) -> None:
-    """Broken if a mistake in a flag opened something, or nothing in silence."""
+    """Broken if a mistake in a flag allows an address, or is silently ignored."""
     finished = loadpilot.run(
         WEIGHTED, "http://169.254.8.1", *SHORT, "--allow-target", "169.254.8.1/8"
     )
@@ -54,8 +54,8 @@ def test_what_is_opened_must_be_a_network_a_name_or_a_folder(loadpilot: Loadpilo
 def test_a_fleet_reaches_loopback_only_where_its_agents_say_so(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if an agent that serves others connected to its own machine or to its own NATS, or did
-    not say why it does not."""
+    """Broken if an agent of a fleet connects to its own machine or to its own NATS, or does not say
+    why it refuses."""
     monkeypatch.delenv("AGENT_ALLOW_TARGET")
     fleet.coordinator()
     fleet.agent("a-1")
@@ -70,7 +70,7 @@ def test_a_fleet_reaches_loopback_only_where_its_agents_say_so(
 
 
 def test_the_nats_server_of_an_agent_is_no_target(fleet: Fleet, loadpilot: Loadpilot) -> None:
-    """Broken if a plan could make an agent speak to the log of its own fleet."""
+    """Broken if a plan can make an agent connect to the log of its own fleet."""
     fleet.coordinator()
     fleet.agent("a-1")
     target = f"http://127.0.0.1:{fleet.port}"

@@ -1,4 +1,4 @@
-"""What is known before a run goes wrong is said before it, and never in the way of it."""
+"""Warnings before a run: they come in time, and never prevent the run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 WEIGHTED = SCENARIOS / "weighted.py"
 CONNECTIONS = 60_000
-"""More than any range of ports holds, fewer than the open files of most machines."""
+"""More connections than any range of ports has, fewer than the open files of most machines."""
 
 
 @pytest.mark.slow
 def test_an_agent_is_asked_for_more_than_it_offered(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if the warning is not shown, or keeps a run from being whole."""
+    """Broken if the warning is not shown, or if it makes a run incomplete."""
     fleet.coordinator()
     fleet.agent("strong")
     whole = fleet.run(loadpilot, WEIGHTED, oracle.url, *SHORT)
@@ -42,7 +42,7 @@ def test_an_agent_is_asked_for_more_than_it_offered(
 def test_ports_that_will_not_last_are_named_before_the_run(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a run finds out by its errors what this machine could have said."""
+    """Broken if only the errors of a run show that the ports of this machine do not suffice."""
     sound = loadpilot.run(WEIGHTED, oracle.url, *SHORT, "--connections", "10")
     assert_whole(sound, PLANNED)
     assert "warning" not in sound.stderr

@@ -1,5 +1,5 @@
-"""`loadpilot run --out prometheus=URL` and `otlp=URL`: counts that a server of metrics has, and
-servers that are dead, silent or failing."""
+"""`loadpilot run --out prometheus=URL` and `otlp=URL`: a metrics server gets the counts of the
+report, and dead, silent or failing servers do no harm."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Shop(VUser):
 def test_prometheus_has_the_counts_of_the_report(
     loadpilot: Loadpilot, oracle: Oracle, prometheus: Prometheus
 ) -> None:
-    """Broken if a count in Prometheus is not that of the report and the target, if nothing comes
+    """Broken if a count in Prometheus differs from the report and the target, if no data comes
     before the end, or if a histogram has other times."""
     oracle.delay(30, path="/slow")
     oracle.status(500, path="/slow", fraction=0.3)
@@ -76,7 +76,7 @@ def test_prometheus_has_the_counts_of_the_report(
 
 
 class Receiver:
-    """A server on loopback that keeps the bodies of requests and answers as it is told."""
+    """A server on loopback that records the bodies of requests and answers as configured."""
 
     def __init__(self, answer: Callable[[BaseHTTPRequestHandler], None]) -> None:
         self.bodies: list[bytes] = []
@@ -150,14 +150,14 @@ def fields(message: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def inside(message: bytes, *path: int) -> Iterator[Any]:
-    """The values at the end of a path of fields."""
+    """The values at a path of field numbers."""
     for number, value in fields(message):
         if number == path[0]:
             yield from inside(value, *path[1:]) if len(path) > 1 else [value]
 
 
 def otlp_counts(body: bytes, name: str) -> Counter[tuple[str, ...]]:
-    """The points of a sum in a message of OTLP, by the values of their attributes."""
+    """The data points of a sum in an OTLP message, by the values of their attributes."""
     counts: Counter[tuple[str, ...]] = Counter()
     for metric in inside(body, 1, 2, 2):
         if [name.encode()] == list(inside(metric, 1)):
@@ -169,7 +169,7 @@ def otlp_counts(body: bytes, name: str) -> Counter[tuple[str, ...]]:
 
 @pytest.mark.slow
 def test_a_collector_has_the_counts_of_the_report(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a count of OTLP is not the report's, or a password is shown or not sent."""
+    """Broken if a count in OTLP differs from the report, or if a password is shown or not sent."""
     oracle.status(404, path="/slow", fraction=0.5)
     with Receiver(answering(200)) as receiver:
         out = f"otlp=http://ann:hunter2@{receiver.address}"
@@ -199,8 +199,8 @@ def warning(finished: Finished, label: str) -> str:
 @pytest.mark.slow
 @pytest.mark.timed
 def test_a_bad_server_costs_its_points_only(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a server that is dead, silent, failing or lying changes the load or the exit code,
-    delays the end, or is not named with what it missed."""
+    """Broken if a dead, silent, failing or lying server changes the load or the exit code or delays
+    the end, or if no message names it with the data that it missed."""
     never = threading.Event()
     rejecting = bytes([10, 8, 8, 1, 18, 4]) + b"full"
     with (
@@ -210,7 +210,7 @@ def test_a_bad_server_costs_its_points_only(loadpilot: Loadpilot, oracle: Oracle
         Receiver(answering(200, rejecting)) as lying,
         Receiver(answering(301)) as moved,
     ):
-        dead.bind(("127.0.0.1", 0))  # bound and not listening: refused
+        dead.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
         ports = (
             dead.getsockname()[1],
             *(s.address.split(":")[1] for s in (silent, failing, moved)),
@@ -251,7 +251,7 @@ def test_a_bad_server_costs_its_points_only(loadpilot: Loadpilot, oracle: Oracle
 def test_a_wrong_address_is_named_before_the_start(
     loadpilot: Loadpilot, oracle: Oracle, out: str, words: str
 ) -> None:
-    """Broken if a run starts whose figures go nowhere, or a password is printed."""
+    """Broken if a run starts with an invalid address, or if a password is printed."""
     refused = loadpilot.run(SHOP, oracle.url, "--out", out)
     assert (refused.code, words in refused.stderr) == (2, True), refused.stderr
     assert "hunter2" not in refused.stderr

@@ -1,4 +1,5 @@
-"""`loadpilot run --metrics HOST:PORT`, scraped by a real Prometheus; past runs in its blocks."""
+"""`loadpilot run --metrics HOST:PORT`, scraped by a real Prometheus; past runs in blocks of
+Prometheus."""
 
 from __future__ import annotations
 
@@ -36,9 +37,9 @@ class Shop(VUser):
 """
 SHORT = ("--duration", "2s")
 LONG = ("--duration", "60s")
-"""The endpoint is there until the test interrupts the run."""
+"""The duration keeps the endpoint until the test interrupts the run."""
 LAST = "max_over_time({}[10m])"
-"""The last value of a counter: the endpoint is gone once the command has ended."""
+"""Query of the last value of a counter: the endpoint is gone once the command has ended."""
 
 
 def scraped(address: str, accept: str = "", host: str | None = None) -> tuple[int, str, str]:
@@ -59,14 +60,14 @@ def close_to(value: float, expected: float, ratio: float) -> bool:
 def test_a_scraped_run_has_the_counts_of_report_and_target(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a count that was scraped is not the report's and the target's, or a percentile of
-    native buckets is more than 2 % from the report's."""
+    """Broken if a scraped count differs from the report and the target, or if a percentile of
+    native buckets differs from the report's by more than 2 %."""
     oracle.delay(30, path="/slow")
     oracle.status(500, path="/slow", fraction=0.3)
     address = f"127.0.0.1:{free_port()}"
     server = Prometheus(tmp_path / "prometheus", scraping({"loadpilot": address}), NATIVE)
     try:
-        # Prometheus begins to scrape up to six seconds after it is ready.
+        # Prometheus may begin to scrape as late as six seconds after it is ready.
         server.until("up", bool)
         finished = loadpilot.run(SHOP, oracle.url, "--metrics", address, "--agents", "2")
         assert finished.judged in {0, 1}, finished.stderr
@@ -116,7 +117,7 @@ def test_a_scraped_run_has_the_counts_of_report_and_target(
 
 
 def test_texts_pass_promtool(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a text is not what its format demands, or a page of another origin can read it."""
+    """Broken if a text violates its format, or if a page of another origin can read it."""
     promtool = installed("promtool")
     address = f"127.0.0.1:{free_port()}"
     with loadpilot.start(SHOP, oracle.url, "--metrics", address, *LONG) as running:
@@ -134,7 +135,7 @@ def test_texts_pass_promtool(loadpilot: Loadpilot, oracle: Oracle) -> None:
             timeout=60,
             check=False,
         )
-        # The names of earlier versions have units that a new name would not have.
+        # Names of earlier versions have units that new names would not have.
         complaints = [line for line in checked.stderr.splitlines() if "_ms " not in line]
         assert complaints == [], checked.stderr
         status, kind, text = scraped(address, "application/openmetrics-text;version=1.0.0")
@@ -148,7 +149,7 @@ def test_texts_pass_promtool(loadpilot: Loadpilot, oracle: Oracle) -> None:
 
 
 def test_a_taken_port_is_a_warning(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a port that is taken fails a run, or goes unnoticed."""
+    """Broken if a port in use fails a run, or is not reported."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -173,7 +174,7 @@ def test_a_taken_port_is_a_warning(loadpilot: Loadpilot, oracle: Oracle) -> None
 def test_an_address_off_loopback_is_refused(
     loadpilot: Loadpilot, oracle: Oracle, address: str, words: str
 ) -> None:
-    """Broken if figures are open to other machines without a password."""
+    """Broken if other machines can read figures without a password."""
     refused = loadpilot.run(SHOP, oracle.url, "--metrics", address)
     assert (refused.code, words in refused.stderr) == (2, True), refused.stderr
     assert not oracle.requests()
@@ -192,7 +193,7 @@ def test_an_address_off_loopback_is_refused(
 def test_each_command_that_follows_a_run_reads_the_flag(
     loadpilot: Loadpilot, command: tuple[str, ...]
 ) -> None:
-    """Broken if a command that has the flag does not read it."""
+    """Broken if a command that has the flag ignores it."""
     (loadpilot.folder / "shop.py").write_text(SHOP, encoding="utf-8")
     refused = loadpilot.call(*command, "--metrics", "0.0.0.0:9090")
     assert refused.code == 2, refused.stderr
@@ -201,7 +202,8 @@ def test_each_command_that_follows_a_run_reads_the_flag(
 
 @pytest.mark.slow
 def test_a_past_run_is_in_blocks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
-    """Broken if a past run cannot be put into a Prometheus, or has other counts or times there."""
+    """Broken if a past run cannot be imported into Prometheus, or has other counts or times
+    there."""
     promtool = installed("promtool")
     oracle.status(500, path="/slow", fraction=0.3)
     finished = loadpilot.run(SHOP, oracle.url, "--metrics", f"127.0.0.1:{free_port()}")
@@ -233,7 +235,7 @@ def test_a_past_run_is_in_blocks(loadpilot: Loadpilot, oracle: Oracle, tmp_path:
         (half,) = server.query(
             f"sum(loadpilot_arrivals_started_total{{{run}}})", at=start + SECS / 2
         ).values()
-        # An agent reports a second at its end and a little later.
+        # An agent reports a second a little after its end.
         assert RPS * (SECS / 2 - 1) <= half <= RPS * SECS / 2 + 1
         buckets = f'loadpilot_request_duration_seconds_bucket{{{run},le="+Inf"}}'
         assert list(server.query(f"sum({buckets})", at=end).values()) == [RPS * SECS]
@@ -255,6 +257,6 @@ def test_a_past_run_is_in_blocks(loadpilot: Loadpilot, oracle: Oracle, tmp_path:
 def test_a_wrong_dump_of_metrics_is_refused(
     loadpilot: Loadpilot, flags: tuple[str, ...], words: str
 ) -> None:
-    """Broken if a flag of another content is taken and ignored."""
+    """Broken if a flag for other contents is accepted and ignored."""
     refused = loadpilot.call("dump", "last", *flags)
     assert (refused.code, words in refused.stderr) == (2, True), refused.stderr

@@ -1,4 +1,5 @@
-"""`loadpilot run --out`: rows while the run goes on, and in the end those of `loadpilot dump`."""
+"""`loadpilot run --out`: rows are written while the run goes on, and in the end they are those of
+`loadpilot dump`."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ PASSED = re.compile(r"^verdict {6}(PASS|VOID)\b", re.MULTILINE)
 """The gates hold. VOID: on a busy machine the certificate may be INVALID."""
 RPS, SECS = 100, 6
 LONG = ("--duration", "60s")
-"""A run that goes on until the test stops it: rows come late on a busy machine."""
+"""Duration of a run that goes on until the test stops it, since rows come late on a busy
+machine."""
 SHOP = f"""
 from loadpilot import VUser, scenario, task
 
@@ -49,7 +51,7 @@ def dumped(loadpilot: Loadpilot, finished: Finished, form: str) -> bytes:
 
 
 def stopped(loadpilot: Loadpilot, running: Running) -> Finished:
-    """Stops the run, which ends with all that it began."""
+    """Stops the run, which finishes all arrivals that it has started."""
     halted = loadpilot.call("stop", "last")
     assert halted.code == 0, halted.stderr
     finished = running.end()
@@ -58,7 +60,7 @@ def stopped(loadpilot: Loadpilot, running: Running) -> Finished:
 
 
 def missed(finished: Finished, label: str) -> str:
-    """The only line about an output, which names what is wrong with it."""
+    """The only line about an output, which names its fault."""
     lines = [line for line in finished.stderr.splitlines() if f"--out {label}: " in line]
     assert len(lines) == 1, finished.stderr
     return lines[0]
@@ -66,8 +68,8 @@ def missed(finished: Finished, label: str) -> str:
 
 @pytest.mark.slow
 def test_files_grow_and_end_as_a_dump(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if there is nothing to see before the end, if a row is written before its calls have
-    ended, or if a file ends with other rows than a dump. A file that exists stays until then."""
+    """Broken if no row is written before the end, if a row is written before its calls have ended,
+    or if a file ends with other rows than a dump. An existing file stays until then."""
     oracle.delay(1200, path="/slow")
     new, old = loadpilot.folder / "out/new.json", loadpilot.folder / "old.csv"
     old.write_text("old", encoding="utf-8")
@@ -92,7 +94,7 @@ def test_files_grow_and_end_as_a_dump(loadpilot: Loadpilot, oracle: Oracle) -> N
 
 
 def test_standard_output_has_rows_alone(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a program behind a pipe reads the summary as a row."""
+    """Broken if the summary is on standard output, where a program reads rows."""
     finished = loadpilot.run(SHOP, oracle.url, "--duration", "2s", "--out", "json=-")
     assert finished.judged == 0, finished.stderr
     assert finished.stdout.encode() == dumped(loadpilot, finished, "ndjson")
@@ -104,8 +106,8 @@ def test_standard_output_has_rows_alone(loadpilot: Loadpilot, oracle: Oracle) ->
 def test_a_sink_that_fails_costs_its_rows_only(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if a full disk, a pipe without a reader or one whose reader leaves changes the load or
-    the exit code, or is not named."""
+    """Broken if a full disk, a pipe without a reader, or a reader that ends changes the load or the
+    exit code, or is not reported."""
     silent, left = tmp_path / "silent", tmp_path / "left"
     os.mkfifo(silent)
     os.mkfifo(left)
@@ -129,7 +131,8 @@ def test_a_sink_that_fails_costs_its_rows_only(
 
 @pytest.mark.slow
 def test_mistakes_are_named_before_the_start(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run starts that writes nothing, or over another of its files."""
+    """Broken if a run starts whose output cannot be written, or would overwrite another file of the
+    run."""
     for flags, words in (
         (("--out", "jsn=x"), "--out: must be one of csv, json"),
         (("--out", "jsn=x"), "did you mean json=?"),
@@ -157,8 +160,8 @@ def test_mistakes_are_named_before_the_start(loadpilot: Loadpilot, oracle: Oracl
 
 @pytest.mark.slow
 def test_a_watch_has_outputs_of_its_own(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run that another command started cannot be written, or a watch that its user
-    leaves replaces a file with a part."""
+    """Broken if `watch` cannot write the rows of a run of another command, or if an interrupted
+    watch replaces a file by an incomplete one."""
     early, old = loadpilot.folder / "early.json", loadpilot.folder / "old.csv"
     old.write_text("old", encoding="utf-8")
     with loadpilot.start(SHOP, oracle.url, *LONG) as running:
