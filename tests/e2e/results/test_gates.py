@@ -129,9 +129,7 @@ def test_the_exit_code_says_how_a_run_came_out(
 def test_a_target_that_refuses_connections_is_not_green(loadpilot: Loadpilot) -> None:
     """Broken if a run without gates passes although no request reached a server."""
     with socket.socket() as closed:
-        closed.bind(
-            ("127.0.0.1", 0)
-        )  # bound and not listening: connections are refused, and no other process gets the port
+        closed.bind(("127.0.0.1", 0))  # not listening: connections are refused, the port is taken
         target = f"http://127.0.0.1:{closed.getsockname()[1]}"
         finished = loadpilot.run(SCENE.format(more=""), target)
     assert finished.judged == 1, finished.stderr

@@ -34,8 +34,8 @@ def kinds(loadpilot: Loadpilot) -> dict[str, str]:
 
 
 def test_the_files_of_a_run_are_those_of_its_log(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """One run of 2 s and its report. Broken if the files of a past run differ from those of the
-    run, or if standard output has more than the report for a program.
+    """Broken if the files of a past run differ from those of the run, or if standard output has
+    more than the report for a program. One run of 2 s and its report.
     """
     oracle.status(503)
     finished = loadpilot.run(SCENE, oracle.url, *FILES, "--output", "json", "--quiet")
@@ -55,7 +55,7 @@ def test_the_files_of_a_run_are_those_of_its_log(loadpilot: Loadpilot, oracle: O
 
 
 def test_an_interrupted_run_leaves_its_files(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """One run, interrupted after a second. Broken if Ctrl-C prevents the files of a CI job."""
+    """Broken if Ctrl-C prevents the files of a CI job. One run, interrupted after a second."""
     with loadpilot.start(SCENE, oracle.url, "--duration", "60s", *FILES) as running:
         assert oracle.wait_count(20, 30)
         running.signal(signal.SIGINT)
@@ -67,12 +67,10 @@ def test_an_interrupted_run_leaves_its_files(loadpilot: Loadpilot, oracle: Oracl
 
 
 def test_a_target_that_is_down_is_an_error(loadpilot: Loadpilot) -> None:
-    """One run, which ends itself after 5 s. Broken if the files of a run with a dead target report
-    success."""
+    """Broken if the files of a run with a dead target report success. One run, which ends itself
+    after 5 s."""
     with socket.socket() as closed:
-        closed.bind(
-            ("127.0.0.1", 0)
-        )  # bound and not listening: connections are refused, and no other process gets the port
+        closed.bind(("127.0.0.1", 0))  # not listening: connections are refused, the port is taken
         target = f"http://127.0.0.1:{closed.getsockname()[1]}"
         finished = loadpilot.run(SCENE, target, "--duration", "60s", *FILES)
     assert finished.code == 3, finished.stderr
