@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.command import gone
+from tests.e2e.support.command import assert_ended
 from tests.e2e.support.processes import Process
 
 from loadpilot_gateway import scenario_files
@@ -85,7 +85,7 @@ def test_a_file_that_hangs_is_killed(
 ) -> None:
     """Broken if an endless file occupies the gateway for ever."""
     noted = "import os; open('noted', 'w').write(str(os.getpid()))\n"
-    gone([killed(tmp_path, monkeypatch, noted + before)], 10.0)
+    assert_ended([killed(tmp_path, monkeypatch, noted + before)], 10.0)
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -97,7 +97,7 @@ def test_a_process_that_a_file_leaves_holds_up_nothing(
     left = killed(tmp_path, monkeypatch, LEAVING.format(apart=apart))
     if apart:
         os.kill(left.pid, signal.SIGKILL)
-    gone([left], 10.0)
+    assert_ended([left], 10.0)
 
 
 def killed(folder: Path, monkeypatch: pytest.MonkeyPatch, before: str) -> Process:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from services.gateway.tests.gateways import LATENESS_US_MAX, Gateway, Gateways, opened, plan
-from tests.e2e.support.command import gone
+from tests.e2e.support.command import assert_ended
 from tests.e2e.support.processes import descendants
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def test_scenario_files_are_compiled_by_a_child(loadpilot: Loadpilot, oracle: Or
             assert any("hanging.py" in one.command for one in below)
             running.signal(signal.SIGINT)
             assert running.end(ENDS_S).code == 0
-            gone(below, 10.0)
+            assert_ended(below, 10.0)
             left.exception(ENDS_S)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from services.gateway.tests.gateways import opened, plan
-from tests.e2e.support.command import SCENARIOS, Loadpilot, gone
+from tests.e2e.support.command import SCENARIOS, Loadpilot, assert_ended
 from tests.e2e.support.processes import Part, command_line, descendants
 
 from loadpilot.control.outcome import FINAL_STATES
@@ -64,7 +64,7 @@ class Past(VUser):
         ended = running.end(ENDS_S)
         assert ended.code == 0, ended.stderr
         assert f"stopping run {run}" in ended.stderr
-        gone(below, 10.0)
+        assert_ended(below, 10.0)
     report = json.loads(loadpilot.call("report", run, "--json").stdout)
     assert report["run"]["ending"] == "stopped"
     assert report["calls"]["attempted"] == oracle.counts().received - before
@@ -116,7 +116,7 @@ def test_pages_outlive_the_commands_of_other_runs(loadpilot: Loadpilot, oracle: 
                 for process in below:
                     os.kill(process.pid, signal.SIGKILL)
                 beside.kill()
-                gone(below, 10.0)
+                assert_ended(below, 10.0)
                 assert [event.kind for event in events][-1] == "fault"
             row = row_of(run)
             assert (row["state"] in FINAL_STATES, row["is_killed"]) == (False, True)
