@@ -213,6 +213,7 @@ os.wait()
 """
 
 
+@pytest.mark.slow
 def test_the_whole_tree_is_paid_for(tmp_path: Path) -> None:
     """Broken if a tool gets away with what its children, or orphans, spend."""
     code = TREE.format(child=BURN.format(secs=0.4), orphan=BURN.format(secs=0.4))

@@ -169,6 +169,7 @@ def test_the_page_is_accessible_and_prints(
     assert tab.overflows() <= 0
 
 
+@pytest.mark.slow
 def test_a_dragged_part_narrows_all_charts(
     recorded: Loadpilot, runs: dict[str, str], tab: Reader
 ) -> None:
@@ -190,6 +191,7 @@ def test_a_dragged_part_narrows_all_charts(
     expect(load).to_have_accessible_name(re.compile("^Load: 120 arrivals started of 120 planned, "))
 
 
+@pytest.mark.slow
 def test_a_chart_is_read_and_saved_without_a_pointer(
     recorded: Loadpilot, runs: dict[str, str], tab: Reader
 ) -> None:

@@ -120,6 +120,7 @@ def built_files() -> list[Path]:
     return found
 
 
+@pytest.mark.slow
 def test_the_pages_need_a_token(
     browser: Browser, fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_the_pages_need_a_token(
         reader.console_errors = [one for one in reader.console_errors if "401" not in one]
 
 
+@pytest.mark.slow
 def test_a_one_time_token_works_once_and_leaves_the_address(
     browser: Browser, loadpilot: Loadpilot
 ) -> None:

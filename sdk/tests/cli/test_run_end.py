@@ -123,6 +123,7 @@ def read(text: str) -> ET.Element:
     return root
 
 
+@pytest.mark.slow
 def test_junit_is_green_exactly_when_the_exit_code_is_0() -> None:
     """Broken if a job is red and its test report green, or the reverse."""
     for end in every_end():
@@ -136,6 +137,7 @@ def test_junit_is_green_exactly_when_the_exit_code_is_0() -> None:
         assert suite.get("tests") == str(len(names))
 
 
+@pytest.mark.slow
 def test_markdown_says_pass_exactly_when_the_exit_code_is_0() -> None:
     """Broken if a comment says that a failed run passed."""
     green = ("## LoadPilot: PASS (", "## LoadPilot: STOPPED, passing so far (")
@@ -236,6 +238,7 @@ def test_hostile_names_are_inert(report: dict[str, Any]) -> None:
     assert columns <= {2, 3, 7}
 
 
+@pytest.mark.slow
 def test_markdown_fits_the_step_summary_of_github() -> None:
     """Broken if a scenario of a thousand tasks makes a job fail that passed."""
     task = {**GOOD["tasks"][0], "name": "|" * 400}
@@ -277,6 +280,7 @@ def test_an_annotation_is_one_command(title: str, text: str) -> None:
     assert [level, *decoded] == ["error", title, text]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["::", "##[", "error", "]", " ", "\t", "\n", "x"])).map("".join))
 def test_no_line_of_a_run_is_a_command(text: str) -> None:
     """Broken if an error of a task or a task's name is executed by the runner of the job."""

@@ -61,6 +61,7 @@ def test_a_fit_has_the_parameters_of_what_was_drawn(name: str) -> None:
     assert abs(found.mean_s - mean) / mean < 0.1
 
 
+@pytest.mark.slow
 def test_routes_are_bounded() -> None:
     """Broken if a log with any number of paths fills the memory, or loses requests. 2 s."""
     routes = Routes(Random(1))  # noqa: S311

@@ -14,6 +14,7 @@ import loadpilot
 from loadpilot.cli.app import app
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_current(page: str) -> None:
     """Broken if a flag, a setting or a field changed without its page: run ./dev gen."""

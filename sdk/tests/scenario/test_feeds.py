@@ -256,6 +256,7 @@ def test_a_wrong_feed_is_refused(refuse_text: Refuse, tmp_path: Path, feed: str,
     assert what in problem.what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "flags"),
     [

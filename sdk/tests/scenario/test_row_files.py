@@ -55,6 +55,7 @@ def table(dice: random.Random) -> str:
     return dice.choice(["\ufeff", "", ""]) + text + dice.choice(["", "", "", '"', '"" '])
 
 
+@pytest.mark.slow
 def test_csv_is_read_as_python_reads_it(tmp_path: Path) -> None:
     """Broken if a CSV file has other rows here than in Python, or if only one of the two readers
     refuses it: 4000 random files, and each row on its own. 2 s."""

@@ -79,6 +79,7 @@ def test_what_a_file_prints_is_no_plan(tmp_path: Path) -> None:
     assert compiled(tmp_path, "").plan == plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["import time; time.sleep(600)\n", "while True: pass\n"])
 def test_a_file_that_hangs_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str

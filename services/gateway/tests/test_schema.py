@@ -43,6 +43,7 @@ ANSWER_S = 60.0
 """A hang fails instead of blocking."""
 
 
+@pytest.mark.slow
 def test_the_description_is_fresh(fleet: Fleet, gateways: Gateways) -> None:
     """Broken if the committed OpenAPI document is outdated."""
     fleet.coordinator()

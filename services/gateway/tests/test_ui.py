@@ -146,6 +146,7 @@ def test_a_browser_is_led_there_by_a_page_of_its_user(
     assert not page.exists()
 
 
+@pytest.mark.slow
 def test_imported_runs_are_shown(loadpilot: Loadpilot) -> None:
     """Broken if the pages lack a run that is in a file only, or if a damaged file hides it. 3 s."""
     whole = STORED / "run_file_v1.lprun"

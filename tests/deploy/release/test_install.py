@@ -237,6 +237,7 @@ def test_a_wrong_checksum_installs_nothing(machine: Machine) -> None:
     assert machine.installed() == {"loadpilot-agent": "the earlier one"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacks", [("wget",), ("curl",)])
 @pytest.mark.parametrize("name", ["SHA256SUMS", f"loadpilot-agent-{HERE}.tar.gz"])
 def test_a_download_that_breaks_off_installs_nothing(

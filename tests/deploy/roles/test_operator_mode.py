@@ -111,6 +111,7 @@ def test_a_user_of_a_new_tenant_needs_no_server(
     assert loadpilot.call("runs", *other, "--tenant", "a").code == 0
 
 
+@pytest.mark.slow
 def test_a_forged_jwt_is_neither_accepted_nor_renewed(
     server: TenantServer, loadpilot: Loadpilot, tmp_path: Path
 ) -> None:

@@ -158,6 +158,7 @@ def test_a_tenants_user_is_confined_to_its_tenant(tmp_path: Path, login: str) ->
         assert asyncio.run(differences(server)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("login", ["passwords", "jwts"])
 @pytest.mark.parametrize("wider", WIDER, ids=lambda one: one[1])
 def test_one_wider_permission_is_seen(tmp_path: Path, wider: tuple[str, str], login: str) -> None:
@@ -317,6 +318,7 @@ def test_a_gateway_serves_its_tenant_only(
             assert gateway.ask("GET", f"/api/v1/runs/{ended['b'].run}").status == 404
 
 
+@pytest.mark.slow
 def test_accounts_part_what_a_shared_one_cannot(tmp_path: Path) -> None:
     """Broken if the documented limitation of a shared account is gone, or if separate accounts have
     it, too.

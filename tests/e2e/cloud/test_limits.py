@@ -66,6 +66,7 @@ def test_a_small_plan_works(
     assert "3 of 5 in use, this command's too: enough for 2 more agents and one command" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("jetstream", "named"),
     [
@@ -107,6 +108,7 @@ def test_a_server_without_room_for_the_log_says_what_to_raise(
     assert "no room for stream LP_DATA, which reserves 2.0 GiB: raise `max_file`" in said
 
 
+@pytest.mark.slow
 def test_connections_are_counted_before_a_run_and_explained_when_refused(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

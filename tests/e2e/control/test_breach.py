@@ -38,6 +38,7 @@ def test_a_breach_stops_the_run_and_fails_it(loadpilot: Loadpilot, oracle: Oracl
     assert "stop requested by --abort-on-breach: p50_ms was " in story.stdout
 
 
+@pytest.mark.slow
 def test_a_gate_that_holds_or_is_not_named_stops_nothing(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

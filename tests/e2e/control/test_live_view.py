@@ -161,6 +161,7 @@ def stalling(oracle: Oracle) -> None:
     oracle.freeze(after_first_ms=700, for_ms=1500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", [good, failing, stalling])
 def test_what_it_shows_is_in_the_log(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, behaviour: Callable[[Oracle], None]
@@ -225,6 +226,7 @@ def test_frames_come_four_times_a_second_and_are_up_to_date(
     assert max(behind) < BEHIND_S * 1e6, behind
 
 
+@pytest.mark.slow
 def test_a_target_that_is_down(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if only the report says that nothing listens at the target."""
     flags = ("--rps", "50", "--duration", "3s", *LOOSE)
@@ -241,6 +243,7 @@ def test_a_target_that_is_down(loadpilot: Loadpilot, tmp_path: Path) -> None:
     assert "no call has reached the target: connection refused" in terminal.all
 
 
+@pytest.mark.slow
 def test_a_closed_loop(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
     """Broken if the view of a closed loop, which has no schedule, shows a shortfall."""
     oracle.delay(20)
@@ -254,6 +257,7 @@ def test_a_closed_loop(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> 
     assert frames[-1][1].latency.keys() == {"Response"}
 
 
+@pytest.mark.slow
 def test_streamed_answers(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if the view lacks a gate on tokens."""
     with model(Sent()) as url, started(loadpilot, CHAT, url) as terminal:
@@ -264,6 +268,7 @@ def test_streamed_answers(loadpilot: Loadpilot, tmp_path: Path) -> None:
     assert float(actual) >= 50
 
 
+@pytest.mark.slow
 def test_metrics_and_checks(loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path) -> None:
     """Broken if the view lacks a gate on an own metric or on checks."""
     oracle.status(404, path="/orders", fraction=0.5)

@@ -168,6 +168,7 @@ def test_the_commands_of_a_document_run(
             assert code in codes(stage), f"{command}\nexit code {code}\n{error}"
 
 
+@pytest.mark.slow
 def test_the_commands_for_a_live_run_steer_it(
     loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def logged(loadpilot: Loadpilot, fleet: Fleet) -> list[str]:
     return loadpilot.call("runs", "--nats-url", fleet.url).stdout.splitlines()[1:]
 
 
+@pytest.mark.slow
 def test_a_plan_alone_is_run_and_reported(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_request_says_who_how_many_and_which_seed(
     assert oracle.counts().received == 2 * PLANNED
 
 
+@pytest.mark.slow
 def test_a_run_without_able_agents_is_a_conflict(
     caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -174,6 +176,7 @@ HEADERS: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.mark.slow
 def test_nothing_hostile_starts_anything(
     fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

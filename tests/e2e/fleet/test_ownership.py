@@ -180,6 +180,7 @@ def test_all_targets_are_asked_at_once(
         assert (PublishingTarget.received[FILE], PublishingTarget.received["load"]) == (8, PLANNED)
 
 
+@pytest.mark.slow
 def test_a_rate_is_not_raised_without_a_proof(
     fleet: Fleet, loadpilot: Loadpilot, key: Path
 ) -> None:

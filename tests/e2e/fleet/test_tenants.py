@@ -157,6 +157,7 @@ def test_another_tenant_cannot_touch_a_run(
     assert oracle.counts().received < PLANNED + 20 * 100, "the run went on without its owner"
 
 
+@pytest.mark.slow
 def test_the_kill_switch_of_a_tenant_stops_its_run(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

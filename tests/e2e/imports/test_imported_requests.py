@@ -189,6 +189,7 @@ def test_the_requests_are_those_of_the_file(
         assert sorted(found) == sorted(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl: sudo apt-get install curl")
 def test_the_requests_are_those_that_curl_itself_sends(
     loadpilot: Loadpilot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

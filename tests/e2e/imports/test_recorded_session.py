@@ -37,6 +37,7 @@ def ended(recording: Running) -> Finished:
     return recording.end()
 
 
+@pytest.mark.slow
 def test_a_recorded_session_is_sent_again(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if a request is lost or changed, by the proxy or by the scenario. 5 s."""
     scenario = tmp_path / "scenario.py"

@@ -62,6 +62,7 @@ def trusted(result: lp.RunResult) -> bool:
     return not any(f["grade"] == "INVALID" and f["kind"] in BUSY_MACHINE for f in findings)
 
 
+@pytest.mark.slow
 def test_a_class_runs_and_its_result_is_that_of_the_log(
     shop: type,
     oracle: Oracle,
@@ -127,6 +128,7 @@ def test_a_gate_that_fails_raises_only_on_request(folder: Path, oracle: Oracle) 
     assert isinstance(failed.value, AssertionError)
 
 
+@pytest.mark.slow
 def test_runs_of_other_threads_below_an_event_loop_add_up(shop: type, oracle: Oracle) -> None:
     """Broken if a run needs the main thread, or if two runs at a time use one log."""
 
@@ -142,6 +144,7 @@ def test_runs_of_other_threads_below_an_event_loop_add_up(shop: type, oracle: Or
     assert left_behind() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keywords", [{"rps": "fast", "duration": "-1s"}, {"scenario": "Nobody"}])
 def test_a_refusal_has_the_messages_of_the_command(
     keywords: dict[str, str], folder: Path, loadpilot: Loadpilot
@@ -177,6 +180,7 @@ INTERRUPTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", INTERRUPTED)
 def test_ctrl_c_stops_a_run_at_once(how: str, folder: Path, oracle: Oracle) -> None:
     """Broken if Ctrl-C does not reach the run, loses its result, or leaves processes behind."""
@@ -213,6 +217,7 @@ if __name__ == "__main__":
     assert_ended(below, 5)
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_a_program_that_is_killed(folder: Path, oracle: Oracle) -> None:
     """Broken if the stack of a killed program continues to load the target."""
     text = f"""

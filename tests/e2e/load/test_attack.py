@@ -11,6 +11,7 @@ import subprocess
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.command import COMMAND, ID_HEADER
 from tests.oracle.oracle import Oracle, built_binary
 
@@ -37,6 +38,7 @@ def number(request: Request) -> int:
     return int((request.id or "").split("/")[1])
 
 
+@pytest.mark.slow
 def test_arrivals_send_the_requests_of_a_list_in_turn(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if a request, its body, header or origin depends on the agent that sends it, or if the
     order differs from that of the file.
@@ -93,6 +95,7 @@ def test_arrivals_send_the_requests_of_a_list_in_turn(loadpilot: Loadpilot, tmp_
     assert list((loadpilot.log / "targets").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_two_attacks_with_one_list_keep_their_rows(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if an attack, or a dry run, deletes the rows that agents of another attack read.
 
@@ -113,6 +116,7 @@ def test_two_attacks_with_one_list_keep_their_rows(loadpilot: Loadpilot, oracle:
     assert list(rows.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_long_list_stays_in_its_file(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a list that is not kept in memory is sent in another order, or if each path has a
     row in the report.
@@ -132,6 +136,7 @@ def test_a_long_list_stays_in_its_file(loadpilot: Loadpilot, oracle: Oracle) -> 
     assert (call["name"], call["counts"]["attempted"]) == ("GET /users/{id}", 200)
 
 
+@pytest.mark.slow
 def test_rates_tag_each_call_on_standard_output(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a call has another rate than the planned one at its due time, or if standard output
     has lines other than calls.

@@ -36,6 +36,7 @@ HOW = {
 }
 
 
+@pytest.mark.slow
 def test_every_iteration_of_every_user_is_counted(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a user is missing or doubled, or does not keep the weights of its tasks."""
     oracle.delay(ANSWER_MS)
@@ -92,6 +93,7 @@ def times_by_user(oracle: Oracle) -> dict[int, list[int]]:
     return of_user
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_paced_users_come_every_so_often(loadpilot: Loadpilot, oracle: Oracle, how: str) -> None:
     """Broken if a user's pace depends on the response time of the target, or if all users begin at

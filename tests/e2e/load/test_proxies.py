@@ -146,6 +146,7 @@ def test_a_proxy_sees_every_connection(
     assert log.read_text("utf-8").count(asked) == oracle.counts().connections == RPS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["http", "socks5"])
 def test_tls_ends_at_the_target(kind: str, loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if a proxy can read the requests of a scenario, or if a certificate is not verified.
@@ -166,6 +167,7 @@ def test_tls_ends_at_the_target(kind: str, loadpilot: Loadpilot, tmp_path: Path)
     assert len(received) == RPS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["http", "socks5"])
 def test_credentials_come_from_the_environment_and_stay_secret(
     kind: str,
@@ -198,6 +200,7 @@ def test_credentials_come_from_the_environment_and_stay_secret(
     assert files_with("made-up-word", files_below(loadpilot.folder)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["http", "socks5"])
 def test_a_proxy_that_is_not_there_is_told_apart(
     kind: str, loadpilot: Loadpilot, oracle: Oracle, closed_port: int, tmp_path: Path
@@ -216,6 +219,7 @@ def test_a_proxy_that_is_not_there_is_told_apart(
     assert_failed(without_target, "proxy_refused" if kind == "http" else "proxy_no_connection")
 
 
+@pytest.mark.slow
 def test_an_agent_of_a_fleet_allows_proxies_only_if_told(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ def test_redirects_are_counted_and_belong_to_their_call(loadpilot: Loadpilot) ->
     assert "at most 2 redirects followed in a call" in finished.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "left"), [((), RPS), (("--redirects", "0"), 0)])
 def test_another_origin_is_not_followed(
     flags: tuple[str, ...], left: int, loadpilot: Loadpilot
@@ -68,6 +69,7 @@ def test_another_origin_is_not_followed(
     assert (said in finished.stdout) == bool(left)
 
 
+@pytest.mark.slow
 def test_a_named_origin_is_followed_without_credentials(loadpilot: Loadpilot) -> None:
     """Broken if a redirect to a named origin is not followed, or carries the secret there.
 

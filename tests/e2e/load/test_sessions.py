@@ -231,6 +231,7 @@ class Shop(VUser):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_a_new_user_is_a_stranger_to_the_target(loadpilot: Loadpilot, how: str) -> None:
     """Broken if a new user sends the cookies of the one before, or on its connection. 7 s each."""

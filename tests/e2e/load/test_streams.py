@@ -30,6 +30,7 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
+@pytest.mark.slow
 def test_tokens_are_those_that_the_server_sent(loadpilot: Loadpilot) -> None:
     """Broken if a token is missing or invented, if comments count, or if times differ from those of
     the server."""
@@ -55,6 +56,7 @@ def test_tokens_are_those_that_the_server_sent(loadpilot: Loadpilot) -> None:
     assert "  < Content-Type: text/event-stream" in finished.stdout
 
 
+@pytest.mark.slow
 def test_a_gate_on_tokens_fails_where_nothing_streams(loadpilot: Loadpilot) -> None:
     """Broken if a gate passes because nothing was measured."""
     scene = SCENE.replace('stream="sse"', 'stream="lines"').replace("token_gap", "first_token")

@@ -7,6 +7,7 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ HOSTS = SCENE.replace(
 )
 
 
+@pytest.mark.slow
 def test_arrivals_take_the_targets_in_turn(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if the target of an arrival depends on the number of agents, or if one arrival uses
     several targets.
@@ -54,6 +56,7 @@ def test_arrivals_take_the_targets_in_turn(loadpilot: Loadpilot, tmp_path: Path)
         assert f"further targets {', '.join(others)}" in finished.stdout
 
 
+@pytest.mark.slow
 def test_samples_name_the_target(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if rows of samples name another target than that of their call.
 

@@ -65,6 +65,7 @@ def test_a_closed_port_ends_the_run_with_the_cause(loadpilot: Loadpilot, closed_
     assert_cause_before(finished, "connection refused", "00:03/")
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_known_ends_the_run_with_the_cause(loadpilot: Loadpilot) -> None:
     """Broken if a typo in the target's name looks like a slow or failing target."""
     target = "http://no-such-host.invalid"

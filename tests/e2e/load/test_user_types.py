@@ -116,6 +116,7 @@ def test_users_keep_their_type(loadpilot: Loadpilot, oracle: Oracle) -> None:
     assert owners[0] == owners[1]
 
 
+@pytest.mark.slow
 def test_stages_of_users_have_the_mix(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if users that begin later are all of one type: the first ten of twenty must have the
     shares, too. 8 s."""
@@ -150,6 +151,7 @@ def test_a_rate_that_is_raised_keeps_the_mix(loadpilot: Loadpilot, oracle: Oracl
         assert abs(count - planned * PATHS[path] / PLANNED) < BLOCK
 
 
+@pytest.mark.slow
 def test_a_replayed_load_has_the_mix(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a recorded load cannot be played by several types. 6 s."""
     rows = "".join(f"{second},{count}\n" for second, count in enumerate([100, 0, 220]))
@@ -173,6 +175,7 @@ def test_a_gate_of_one_type_fails_the_run(loadpilot: Loadpilot, oracle: Oracle) 
     assert (passed["Buy:p50_ms"], passed["Browse:p50_ms"]) == (False, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [("--agents", "2"), ("--users", "30", "--agents", "2")])
 def test_types_with_state_stay_apart(
     loadpilot: Loadpilot, oracle: Oracle, load: tuple[str, ...]
@@ -203,6 +206,7 @@ def test_types_with_state_stay_apart(
         assert set(rows.values()) == {reads // 30}
 
 
+@pytest.mark.slow
 def test_what_cannot_run_together_starts_nothing(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if only a part of a mix runs, or if a run starts in spite of a mistake. 3 s."""
     for flags, message in {

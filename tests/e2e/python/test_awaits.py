@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 HEAD = "import asyncio\nfrom loadpilot import LoadClient, VUser, scenario, task\n"
 
 
+@pytest.mark.slow
 def test_a_coroutine_may_await_whatever_asyncio_offers(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -108,6 +109,7 @@ class S(VUser):
     assert finished.report["tasks"][0].get("raised", []) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["pass", "await asyncio.to_thread(int)"], ids=["engine", "loop"])
 def test_a_coroutine_that_never_rests_stops_no_other_user(
     loadpilot: Loadpilot, oracle: Oracle, first: str
@@ -144,6 +146,7 @@ class S(VUser):
     assert raised["text"] == "took longer than 3 s and was ended"
 
 
+@pytest.mark.slow
 def test_a_step_names_the_requests_in_it(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if requests of a step are counted under another name, or after it has ended."""
     scene = (
@@ -225,6 +228,7 @@ class S(VUser):
     assert drawn() == sorted(once * 2)
 
 
+@pytest.mark.slow
 def test_a_wait_is_think_time_that_the_seed_repeats(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a wait counts as latency, stops other users, or differs from run to run."""
     scene = (

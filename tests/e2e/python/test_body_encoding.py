@@ -96,6 +96,7 @@ def test_what_the_server_encoded_is_read(
     assert finished.report["bytes"]["received"] < sent < len(PLAIN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "Python"])
 @pytest.mark.parametrize(
     ("path", "says"),

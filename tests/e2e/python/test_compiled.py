@@ -46,6 +46,7 @@ def test_what_code_does_is_counted_once(loadpilot: Loadpilot, oracle: Oracle, ag
     assert pay["arrivals"]["task_errors"] == refused == 25
 
 
+@pytest.mark.slow
 def test_a_check_of_code_fails_in_pythons_words(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a failed check is not counted, or if its text differs from Python's."""
     oracle.status(404, path="/list")

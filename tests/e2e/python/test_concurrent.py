@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.support.python_tasks import calls_of, routes, task_of
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ HEAD = "import asyncio\nfrom loadpilot import LoadClient, VUser, scenario, task\
 SLOW_MS = 1_500
 
 
+@pytest.mark.slow
 def test_an_answer_does_not_wait_for_a_slower_one(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if gathered coroutines continue only when all of their responses are there."""
     oracle.delay(SLOW_MS, path="/slow")
@@ -49,6 +51,7 @@ class S(VUser):
     assert sum(e < s for e, s in zip(last, slow, strict=True)) >= 10
 
 
+@pytest.mark.slow
 def test_a_time_out_of_its_own_ends_a_wait_and_not_the_count(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -42,6 +42,7 @@ class S(VUser):
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [1, 3])
 def test_a_setup_happens_once_and_all_users_see_it(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
@@ -58,6 +59,7 @@ def test_a_setup_happens_once_and_all_users_see_it(
     assert finished.report["calls"]["attempted"] == 60
 
 
+@pytest.mark.slow
 def test_a_teardown_happens_after_an_interruption(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if data that the setup created stays at the target after Ctrl-C."""
     with loadpilot.start(SEEDED, oracle.url, "--duration", "60s", "--agents", "2") as running:
@@ -83,6 +85,7 @@ def test_a_failed_setup_lets_no_agent_send_anything(loadpilot: Loadpilot, oracle
     assert "teardown clear() failed: HTTPStatusError" in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_failed_teardown_changes_no_verdict(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a failed teardown hides the verdict of the run, or is not reported."""
     oracle.status(503, path="/bye")

@@ -68,6 +68,7 @@ def sessions(requests: list[Any], verb: str) -> set[str]:
     return {one.header("x-session") for one in requests if one.method == verb}
 
 
+@pytest.mark.slow
 def test_users_log_in_once_for_all_agents(tmp_path: Path, prefix: str) -> None:
     """Broken if agents log in themselves or use other sessions than the prepared ones, or if a
     stored file contains a session."""
@@ -92,6 +93,7 @@ def test_users_log_in_once_for_all_agents(tmp_path: Path, prefix: str) -> None:
     assert prefix not in finished.stdout + finished.stderr
 
 
+@pytest.mark.slow
 def test_prepared_users_clean_up_after_an_interruption(tmp_path: Path) -> None:
     """Broken if sessions stay open after Ctrl-C, or if one is ended twice."""
     loadpilot = Loadpilot(tmp_path / "work")
@@ -180,6 +182,7 @@ def test_a_failed_on_start_on_this_side_lets_no_agent_send_anything(
     assert {route.split("/")[0] for route in seen} == {"DELETE "}
 
 
+@pytest.mark.slow
 def test_a_failed_on_stop_on_this_side_is_shown(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if sessions that stay open at the target are not reported."""
     oracle.status(500, path="/login/3")
@@ -213,6 +216,7 @@ def test_there_are_as_many_prepared_users_as_agents(loadpilot: Loadpilot, oracle
     assert oracle.counts().received == 0
 
 
+@pytest.mark.slow
 def test_a_closed_loop_takes_its_users_prepared(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a user of a closed loop starts without its prepared state."""
     scene = SCENE.replace('rps=40, duration="3s", mode="constant"', 'duration="2s"')
@@ -251,6 +255,7 @@ class Cookies(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
+@pytest.mark.slow
 def test_cookies_travel_with_their_users(loadpilot: Loadpilot) -> None:
     """Broken if a prepared user lacks its cookies on its agent."""
     scene = HEAD + (

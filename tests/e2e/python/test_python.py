@@ -93,6 +93,7 @@ def test_a_failed_on_start_fails_the_run_before_it_has_begun(
     assert "failed       on_start failed for 6 of 6 users" in finished.stdout
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the sessions of users stay open at the target after Ctrl-C."""
     with loadpilot.start(SHOP, oracle.url, "--duration", "60s", "--agents", "2") as running:
@@ -108,6 +109,7 @@ def test_an_interrupted_run_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle
     assert report["arrivals"]["lost"] == 0
 
 
+@pytest.mark.slow
 def test_users_that_rest_stop_no_other_user(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a sleep of one user delays the arrival of another, or counts as latency."""
     scene = (
@@ -130,6 +132,7 @@ class S(VUser):
         assert calls[name]["response"]["p50_us"] < 250_000, name
 
 
+@pytest.mark.slow
 def test_arrivals_that_find_no_user_are_dropped_and_counted(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -157,6 +160,7 @@ class S(VUser):
     assert len({request.connection for request in oracle.requests()}) <= 3
 
 
+@pytest.mark.slow
 def test_transport_errors_reach_the_task_as_exceptions(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -189,6 +193,7 @@ class S(VUser):
     assert raised["text"].startswith("RequestError: io: reset (scene_1.py:")
 
 
+@pytest.mark.slow
 def test_a_closed_loop_runs_python_too(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if users of a closed loop share state, or if their tasks are not counted."""
     scene = (
@@ -215,6 +220,7 @@ class S(VUser):
     assert set(turns.values()) <= {1, 2, 3}
 
 
+@pytest.mark.slow
 def test_names_beyond_the_limit_go_together(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a task with another path in each request makes the report grow without limit."""
     scene = (
@@ -307,6 +313,7 @@ class S(VUser):
     assert len(oracle.requests()) == 3
 
 
+@pytest.mark.slow
 def test_a_rest_before_the_first_request_is_no_latency(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -342,6 +349,7 @@ class S(VUser):
     assert finished.report["generator"]["schedule_lag"]["p50_us"] < 200_000
 
 
+@pytest.mark.slow
 def test_nothing_is_counted_after_a_stop_and_users_that_rest_end(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -408,6 +416,7 @@ class S(VUser):
     assert routes(oracle.requests())["GET /bye"] == 10
 
 
+@pytest.mark.slow
 def test_secret_headers_of_python_are_masked(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the value of a header that the scenario declares as secret is in the log or the
     report."""

@@ -114,6 +114,7 @@ def test_samples_are_the_calls_of_the_target(shop: Shop) -> None:
     assert len(part.splitlines()) == len(wanted) > 0
 
 
+@pytest.mark.slow
 def test_calls_that_share_a_connection_are_those_of_the_target(shop: Shop) -> None:
     """Broken if the report or a call says that a connection was reused although the target saw a
     new one. 1 s."""
@@ -125,6 +126,7 @@ def test_calls_that_share_a_connection_are_those_of_the_target(shop: Shop) -> No
     assert 0 < opened <= oracle.counts().connections < RPS * SECS // 2
 
 
+@pytest.mark.slow
 def test_a_series_is_the_calls_of_its_intervals(shop: Shop) -> None:
     """Broken if a figure of an interval differs from that computed from its calls. Names that look
     like formulas have no effect."""
@@ -210,6 +212,7 @@ def response_histogram(finished: Finished) -> bytes:
     return str(finished.report["latency"]["response_histogram"]).encode()
 
 
+@pytest.mark.slow
 def test_parquet_is_the_same_in_duckdb(shop: Shop, tmp_path: Path) -> None:
     """Broken if a column has another meaning in Arrow."""
     samples, series = tmp_path / "samples.parquet", tmp_path / "series.parquet"

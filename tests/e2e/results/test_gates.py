@@ -126,6 +126,7 @@ def test_the_exit_code_says_how_a_run_came_out(
         assert oracle.counts().connections == 0
 
 
+@pytest.mark.slow
 def test_a_target_that_refuses_connections_is_not_green(loadpilot: Loadpilot) -> None:
     """Broken if a run without gates passes although no request reached a server."""
     with socket.socket() as closed:

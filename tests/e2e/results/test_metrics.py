@@ -88,6 +88,7 @@ def test_what_a_scenario_adds_is_in_the_report_once(
     assert loadpilot.call("report", finished.run).stdout == finished.stdout
 
 
+@pytest.mark.slow
 def test_what_was_added_before_a_stop_is_counted(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if values that a task had added are lost when a stop ends it."""
     scene = (
@@ -140,6 +141,7 @@ def gates(finished: Finished) -> dict[str, dict[str, Any]]:
     return {one["key"]: one for one in finished.report["verdict"]["thresholds"]}
 
 
+@pytest.mark.slow
 def test_gates_of_own_metrics_pass_and_fail_at_their_limits(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -187,6 +189,7 @@ def test_gates_of_own_metrics_pass_and_fail_at_their_limits(
     assert f"nothing was added to refunds {OUTSIDE}, only to cart" in finished.stdout
 
 
+@pytest.mark.slow
 def test_a_gate_on_checks_that_never_looked_fails(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a run in which no check ran passes a gate on checks."""
     scene = (

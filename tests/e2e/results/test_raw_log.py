@@ -45,6 +45,7 @@ def by_writer(entries: list[Entry]) -> dict[tuple[str, str], list[dict[str, Any]
     return {writer: sorted(all_, key=lambda d: d["seq"]) for writer, all_ in found.items()}
 
 
+@pytest.mark.slow
 def test_decisions_come_in_their_order(recorded: tuple[dict[str, Any], list[Entry]]) -> None:
     """Broken if the first decision is not the only creation, if a generation is missing, or if a
     decision follows the seal."""

@@ -143,6 +143,7 @@ def past(loadpilot: Loadpilot) -> Loadpilot:
     return loadpilot
 
 
+@pytest.mark.slow
 def test_a_replay_at_a_terminal(past: Loadpilot, tmp_path: Path) -> None:
     """Broken if a terminal shows other frames than during the run, if the last frame lacks a part
     of the run, or if the summary is not that of the run."""
@@ -176,6 +177,7 @@ def test_a_replay_begins_at_an_instant_and_ends_with_ctrl_c(past: Loadpilot) -> 
     assert "verdict" not in terminal.all
 
 
+@pytest.mark.slow
 def test_without_a_terminal_there_are_lines_or_the_summary_of_an_instant(past: Loadpilot) -> None:
     """Broken if a CI job gets control sequences, or cannot print the state of a run at an
     instant."""

@@ -9,6 +9,8 @@ import socket
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
     from tests.oracle.oracle import Oracle
@@ -33,6 +35,7 @@ def kinds(loadpilot: Loadpilot) -> dict[str, str]:
     return {case.get("name", ""): case[0].tag for case in root.iter("testcase")}
 
 
+@pytest.mark.slow
 def test_the_files_of_a_run_are_those_of_its_log(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the files of a past run differ from those of the run, or if standard output has
     more than the report for a program. One run of 2 s and its report.
@@ -66,6 +69,7 @@ def test_an_interrupted_run_leaves_its_files(loadpilot: Loadpilot, oracle: Oracl
     assert "- **Run**: `interrupted by Ctrl-C`" in markdown
 
 
+@pytest.mark.slow
 def test_a_target_that_is_down_is_an_error(loadpilot: Loadpilot) -> None:
     """Broken if the files of a run with a dead target report success. One run, which ends itself
     after 5 s."""

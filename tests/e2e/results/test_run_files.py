@@ -127,6 +127,7 @@ def test_a_file_is_whole_or_not_there(exported: tuple[str, Path], loadpilot: Loa
         assert (refused.code, rule in refused.stderr) == (2, True), refused.stderr
 
 
+@pytest.mark.slow
 def test_a_redacted_file_says_nothing_of_the_target(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(table)
 
 
+@pytest.mark.slow
 def test_every_call_is_a_row(tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a call of the report is missing in the table, is there twice, or has another
     arrival."""

@@ -44,6 +44,7 @@ def asked(stored: Loadpilot, query: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_runs_are_their_reports(stored: Loadpilot) -> None:
     """Broken if a table differs from the report of a run. 4 s."""
     rows = {row["run"]: row for row in asked(stored, "SELECT * FROM runs")}
@@ -60,6 +61,7 @@ def test_runs_are_their_reports(stored: Loadpilot) -> None:
     assert len(gates) == len(known_gates)
 
 
+@pytest.mark.slow
 def test_percentiles_of_a_group_come_from_its_histograms(stored: Loadpilot) -> None:
     """Broken if the percentile of a group is an average of percentiles, or is that of other
     calls."""
@@ -78,6 +80,7 @@ def test_percentiles_of_a_group_come_from_its_histograms(stored: Loadpilot) -> N
     assert abs(by_call["p99_us"] - row["p99_us"]) <= row["p99_us"] / 1000 + 1
 
 
+@pytest.mark.slow
 def test_the_forms_of_a_result(stored: Loadpilot) -> None:
     """Broken if an output format loses a row, or if a cell becomes a formula."""
     query = "SELECT scenario, requests, '=1+1' AS f, NULL AS n FROM runs ORDER BY run"

@@ -106,6 +106,7 @@ def test_requests_as_data_are_below_the_base_path(loadpilot: Loadpilot) -> None:
     assert [call["name"] for call in task["calls"]] == ["GET /items"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["compiled", "Python"])
 def test_redirects_and_cookies_know_the_base_path(way: str, loadpilot: Loadpilot) -> None:
     """Broken if a redirect is resolved without the base path or cannot leave it, or if a cookie of

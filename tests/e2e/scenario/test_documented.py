@@ -84,6 +84,7 @@ class Health(VUser):
 '''
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [1, 3])
 def test_a_file_as_people_have_it_runs_unchanged(
     loadpilot: Loadpilot, oracle: Oracle, agents: int
@@ -141,6 +142,7 @@ def test_weights_hold_in_every_window(
         assert window == {"/often": 5, "/rarely": 1}, first
 
 
+@pytest.mark.slow
 def test_a_check_sees_the_last_answer_alone(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a check examines another call than the last, or if a 404 without a check is no
     error."""
@@ -174,6 +176,7 @@ class S(VUser):
         assert finished.report["checks"] == {"passed": 20, "failed": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "awaited", "looped"])
 def test_a_batch_answers_in_its_own_order(loadpilot: Loadpilot, oracle: Oracle, kind: str) -> None:
     """Broken if responses are in the order of their arrival, or if one request waits for
@@ -273,6 +276,7 @@ def test_a_time_out_is_the_same_everywhere(loadpilot: Loadpilot, oracle: Oracle)
         assert 395_000 <= call["service"]["min_us"] <= call["service"]["p50_us"] < 800_000, name
 
 
+@pytest.mark.slow
 def test_a_host_of_its_own_reaches_the_target(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if data, code or Python cannot select a virtual host behind one address."""
     scene = (
@@ -305,6 +309,7 @@ class Python(Code):
         assert [one.header("host") for one in oracle.requests()] == ["a.example"] * 60
 
 
+@pytest.mark.slow
 def test_other_threads_run_while_users_wait(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the interpreter is locked while no Python of the scenario runs."""
     oracle.delay(300)

@@ -102,6 +102,7 @@ def raised(finished: Finished) -> list[Any]:
     return [task["raised"] for task in finished.report["tasks"] if task.get("raised")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "scenario"), TASKS)
 def test_an_example_sends_what_its_server_accepts(
     name: str, scenario: str, loadpilot: Loadpilot
@@ -120,6 +121,7 @@ def test_an_example_sends_what_its_server_accepts(
         assert raised(finished) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "scenario"), sorted(SHOP))
 def test_an_example_of_the_shop_does_all_that_it_says(
     name: str, scenario: str, loadpilot: Loadpilot
@@ -170,6 +172,7 @@ def test_an_example_of_the_catalogue_requests_all_that_its_tasks_name(
     assert all(task["finished"] for task in report["tasks"]), seen
 
 
+@pytest.mark.slow
 def test_an_example_of_several_user_types_has_their_shares(loadpilot: Loadpilot) -> None:
     """Broken if the example of a mix runs only one of its scenarios, or with other shares."""
     with stub("shop") as url:

@@ -71,6 +71,7 @@ def names(queries: list[dict[str, list[str]]]) -> Counter[str]:
     return Counter(query["name"][0] for query in queries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", ["1", "3"])
 def test_all_agents_together_take_each_row_once(
     loadpilot: Loadpilot, oracle: Oracle, agents: str
@@ -89,6 +90,7 @@ def test_all_agents_together_take_each_row_once(
     assert "feeder_wrap_around" not in finished.stdout
 
 
+@pytest.mark.slow
 def test_rows_that_are_taken_again_are_reported(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if no message says that rows were used again, so that the load has fewer users than it
     seems."""
@@ -161,6 +163,7 @@ class Shop(VUser):
 """
 
 
+@pytest.mark.slow
 def test_users_of_a_closed_loop_share_rows(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if two users take the same row while there are enough, or if a task takes rows that
     are not counted."""
@@ -202,6 +205,7 @@ DRAWING = """
 """
 
 
+@pytest.mark.slow
 def test_a_user_cannot_draw_before_it_is_one(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a random value in `__init__` is that of the user that ran last."""
     scene = LOOP.replace("    @task\n", f"{DRAWING}    @task\n")

@@ -299,6 +299,7 @@ def test_the_run_of_an_old_file_is_counted_by_its_target(project: Project) -> No
         assert re.search(f"^{pattern}$", first.stdout, re.MULTILINE), (pattern, first.stdout)
 
 
+@pytest.mark.slow
 def test_programs_read_the_keys_that_they_know(project: Project) -> None:
     """Broken if a figure in the results file has another name, so that programs do not find it."""
     results = json.loads((project.loadpilot.folder / "results/before.json").read_text())
@@ -324,6 +325,7 @@ def test_the_report_is_one_page_of_its_own(project: Project) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_gate_on_the_command_line_replaces_that_of_the_file(project: Project) -> None:
     """Broken if a limit cannot be overridden without an edit of the file, or if its breach has no
     exit code."""

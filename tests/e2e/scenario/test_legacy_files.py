@@ -40,6 +40,7 @@ def demo_target(counted: Counter[str]) -> Iterator[str]:
         counted[name] += int(count)
 
 
+@pytest.mark.slow
 def test_a_scenario_without_a_base_class_runs(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a class without VUser, or one with on_start and no on_stop, does not run."""
     file = SCENARIOS / "without_base.py"
@@ -53,6 +54,7 @@ def test_a_scenario_without_a_base_class_runs(loadpilot: Loadpilot, oracle: Orac
     assert sum(seen.values()) == RPS * 2 == finished.report["arrivals"]["started"]
 
 
+@pytest.mark.slow
 def test_a_plain_class_of_requests_is_compiled(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a class without VUser is refused, or is not compiled although it could be."""
     file = SCENARIOS / "without_base.py"

@@ -44,6 +44,7 @@ def taken(oracle: Oracle) -> Counter[str]:
     return Counter(parse_qs(urlsplit(request.path).query)["name"][0] for request in requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", ["1", "4"])
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "Python"])
 def test_the_run_ends_with_the_last_row(

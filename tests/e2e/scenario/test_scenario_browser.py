@@ -83,6 +83,7 @@ def answer(terminal: CellTerminal, text: str, before: str) -> None:
     terminal.press(text.encode() + ENTER)
 
 
+@pytest.mark.slow
 def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Oracle) -> None:
     """Broken if the questions do not lead to a run, if files without scenarios are listed, or if a
     file is executed before it was chosen."""
@@ -132,6 +133,7 @@ def test_without_colours_everything_can_be_read(folder: Path) -> None:
         assert terminal.end() == 130
 
 
+@pytest.mark.slow
 def test_only_what_is_open_is_asked_for(folder: Path, oracle: Oracle) -> None:
     """Broken if the command asks for the only scenario, or for a known target."""
     with begun(folder, "--dry-run", LOADPILOT_TARGET=oracle.url) as terminal:
@@ -210,6 +212,7 @@ def test_a_step_that_is_left_goes_back(folder: Path) -> None:
         assert terminal.end(20) == 130
 
 
+@pytest.mark.slow
 def test_what_cannot_run_says_why(folder: Path, loadpilot: Loadpilot) -> None:
     """Broken if a mistake is reported only after the questions, or if a file with invalid Python is
     hidden."""

@@ -29,6 +29,7 @@ class Guarded(VUser):
 """
 
 
+@pytest.mark.slow
 def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
     """Broken if a secret is in a file, an output or a command line. The header that is no secret,
     and the examples of failed requests, show that the search finds stored values."""
@@ -64,6 +65,7 @@ def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
         assert secret not in finished.stdout + finished.stderr + commands + full
 
 
+@pytest.mark.slow
 def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) -> None:
     """Broken if secrets of a killed run stay. The coordinator that seals it deletes them."""
     bearer, later = (secrets.token_hex(16) for _ in range(2))

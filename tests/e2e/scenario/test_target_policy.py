@@ -40,6 +40,7 @@ def test_a_closed_address_in_a_plan_starts_nothing(
     assert not loadpilot.log.exists()
 
 
+@pytest.mark.slow
 def test_what_is_opened_must_be_a_network_a_name_or_a_folder(loadpilot: Loadpilot) -> None:
     """Broken if a mistake in a flag allows an address, or is silently ignored."""
     finished = loadpilot.run(
@@ -51,6 +52,7 @@ def test_what_is_opened_must_be_a_network_a_name_or_a_folder(loadpilot: Loadpilo
     assert loadpilot.run(WEIGHTED, "http://169.254.8.1", *SHORT, *opened).code == 0
 
 
+@pytest.mark.slow
 def test_a_fleet_reaches_loopback_only_where_its_agents_say_so(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +71,7 @@ def test_a_fleet_reaches_loopback_only_where_its_agents_say_so(
     assert oracle.counts().connections == 0
 
 
+@pytest.mark.slow
 def test_the_nats_server_of_an_agent_is_no_target(fleet: Fleet, loadpilot: Loadpilot) -> None:
     """Broken if a plan can make an agent connect to the log of its own fleet."""
     fleet.coordinator()

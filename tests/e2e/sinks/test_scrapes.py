@@ -116,6 +116,7 @@ def test_a_scraped_run_has_the_counts_of_report_and_target(
         server.stop()
 
 
+@pytest.mark.slow
 def test_texts_pass_promtool(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a text violates its format, or if a page of another origin can read it."""
     promtool = installed("promtool")
@@ -148,6 +149,7 @@ def test_texts_pass_promtool(loadpilot: Loadpilot, oracle: Oracle) -> None:
     assert finished.code == 130, finished.stderr
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_a_warning(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a port in use fails a run, or is not reported."""
     with socket.socket() as taken:

@@ -174,6 +174,7 @@ def test_no_way_to_write_an_address_opens_it(
     assert_stored(network, runs)
 
 
+@pytest.mark.slow
 def test_of_two_addresses_the_allowed_one_is_taken(
     network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +188,7 @@ def test_of_two_addresses_the_allowed_one_is_taken(
     assert network.listener.connections.keys() == {ALLOWED}
 
 
+@pytest.mark.slow
 def test_each_of_these_ways_leads_to_its_address(
     network: ClosedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:

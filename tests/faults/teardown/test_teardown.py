@@ -119,6 +119,7 @@ PHASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=25)
 @pytest.mark.parametrize(
     ("phase", "next_one"),
@@ -208,6 +209,7 @@ def test_a_run_that_goes_on_is_torn_down_at_its_end(loadpilot: Loadpilot, oracle
     assert (seen["POST /seed"], seen["POST /login"], seen["POST /logout"]) == (1, 4, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.case(n=25)
 def test_what_a_living_command_owes_is_left_to_it(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a second command in the directory plays the teardown of a run that is under way."""

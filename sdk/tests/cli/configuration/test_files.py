@@ -126,6 +126,7 @@ def test_a_table_in_pyproject_is_the_project_s_configuration(
     assert flags_of("shop.py").rps == "1"
 
 
+@pytest.mark.slow
 def test_another_kind_of_load_replaces_that_of_a_lower_source(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def press(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Press:
     return pressed
 
 
+@pytest.mark.slow
 def test_commands_flags_and_values(press: Press) -> None:
     """Broken if a new command or flag has to be typed in full."""
     assert set(press("ver")) == {"verify", "verdict", "version", "versus"}
@@ -65,6 +66,7 @@ def test_files_complete_where_nothing_else_does(press: Press, tmp_path: Path) ->
     assert press("run", "x.py", "--config", "lo") == []
 
 
+@pytest.mark.slow
 def test_runs_complete_without_a_server(press: Press, tmp_path: Path) -> None:
     """Broken if an id of 26 letters has to be typed, or a keypress starts a server."""
     older, newer = "01k9aaaaaaaaaaaaaaaaaaaaaa", "01k9bbbbbbbbbbbbbbbbbbbbbb"

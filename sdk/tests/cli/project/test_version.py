@@ -51,6 +51,7 @@ def test_every_program_names_the_commit_of_its_checkout(words: Sequence[str]) ->
     assert text.endswith(f", {PROFILE})\n")
 
 
+@pytest.mark.slow
 def test_a_program_without_a_commit_says_so() -> None:
     """Broken if a machine without git prints a wrong commit, no commit, or an error."""
     for name in PROGRAMS:

@@ -61,6 +61,7 @@ def raw(gateway: Gateway, request: bytes) -> bytes:
         return answer
 
 
+@pytest.mark.slow
 def test_pages_of_other_origins_and_other_hosts_are_rejected(gateway: Gateway) -> None:
     """Broken if a page of another origin can read or start anything here from a browser."""
     here = f"http://127.0.0.1:{gateway.port}"
@@ -95,6 +96,7 @@ def test_pages_of_other_origins_and_other_hosts_are_rejected(gateway: Gateway) -
     policy.close()
 
 
+@pytest.mark.slow
 def test_hostile_questions_are_answered_with_a_place(gateway: Gateway) -> None:
     """Broken if an invalid id, cursor or range is accepted, or makes the gateway fail."""
     for path, status in (
@@ -267,6 +269,7 @@ def test_a_silent_caller_is_cut(fleet: Fleet, gateways: Gateways, tmp_path: Path
     assert f"holds {most + 1} connections" in gateways.processes[0].output
 
 
+@pytest.mark.slow
 def test_slow_checks_of_plans_block_no_start(gateway: Gateway) -> None:
     """Broken if callers with the role viewer can keep all others of their tenant from starting
     runs."""
@@ -284,6 +287,7 @@ def test_slow_checks_of_plans_block_no_start(gateway: Gateway) -> None:
         assert monotonic() - began < BODY_SECS / 2
 
 
+@pytest.mark.slow
 def test_callers_with_the_token_are_authenticated(
     fleet: Fleet, gateways: Gateways, tmp_path: Path
 ) -> None:

@@ -135,6 +135,7 @@ def test_ten_thousand_idle_streams(
     assert gateway.tell(f"/runs/{run}/stop").status == 200
 
 
+@pytest.mark.slow
 def test_a_live_view_beyond_the_limit_is_refused(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -141,6 +141,7 @@ def overdraw(gateway: Gateway, headers: dict[str, str]) -> None:
         assert time.monotonic() < give_up
 
 
+@pytest.mark.slow
 def test_the_requests_of_a_tenant_are_limited_and_no_others(
     fleet: Fleet, gateways: Gateways, keys: Keys, tmp_path: Path
 ) -> None:
@@ -189,6 +190,7 @@ def test_the_requests_of_a_tenant_are_limited_and_no_others(
         assert time.monotonic() < refused_at + PATIENCE_S
 
 
+@pytest.mark.slow
 def test_an_address_without_a_key_is_limited_and_stops_no_caller_with_one(
     fleet: Fleet, gateways: Gateways, keys: Keys
 ) -> None:
@@ -209,6 +211,7 @@ def test_an_address_without_a_key_is_limited_and_stops_no_caller_with_one(
     assert gateway.api("/me", valid).status == 200
 
 
+@pytest.mark.slow
 def test_a_request_above_the_limit_is_answered_before_its_body(
     fleet: Fleet, gateways: Gateways
 ) -> None:
@@ -233,6 +236,7 @@ def test_a_request_above_the_limit_is_answered_before_its_body(
         assert b"HTTP/1.1 200" in rest
 
 
+@pytest.mark.slow
 def test_wrong_limits_are_named_with_their_place(
     fleet: Fleet, gateways: Gateways, keys: Keys, tmp_path: Path
 ) -> None:
