@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use async_nats::{Event, ServerError};
+use async_nats::{ClientError, Event, ServerError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -100,7 +100,10 @@ impl Line {
             }
             Event::ClientError(error) => {
                 tracing::warn!(%error, "no connection to NATS; the next attempt follows");
-                *lock(&self.failure) = Some(error.to_string());
+                *lock(&self.failure) = Some(match error {
+                    ClientError::Other(kind) => kind,
+                    other => other.to_string(),
+                });
             }
             other => tracing::info!(event = %other, "NATS"),
         }

@@ -396,13 +396,11 @@ impl Follower {
             (Link::Down { since }, None) if since.elapsed() >= OUTAGE_MIN => {
                 let begin = since.into_std();
                 self.known_outage = Some(begin);
-                let why = self.bus.why_down().map(|why| format!(" ({why})"));
-                let why = why.unwrap_or_default();
+                let why = self.bus.why_down();
+                let why = why.map_or(String::new(), |why| format!(" (last attempt: {why})"));
                 let outage_s = OUTAGE_MIN.as_secs();
-                format!(
-                    "no connection to NATS for {outage_s} s{why}; the figures follow once it is \
-                     back"
-                )
+                let what = format!("no connection to NATS for {outage_s} s{why}");
+                format!("{what}; the figures follow once it is back")
             }
             (Link::Up { since }, Some(begin)) => {
                 self.known_outage = None;
