@@ -81,7 +81,8 @@ impl Outcome {
         }
     }
 
-    /// Outcome of a response without a check. 3xx is ok: steps follow no redirect.
+    /// Outcome of a response without a check. 3xx is ok: a redirect that is not followed is a
+    /// response like others.
     #[must_use]
     pub fn of_status(status: u16) -> Self {
         match status {

@@ -1,4 +1,4 @@
-"""IndexedRuns of recent runs: each run is read once, and updated before each answer.
+"""Indexes of recent runs: each run is read once, and updated before each answer.
 
 Must never answer from a reading whose connection failed.
 """
