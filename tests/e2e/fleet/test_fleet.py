@@ -67,6 +67,7 @@ def test_one_run_after_another_and_two_at_once(
     assert fleet.token not in output
 
 
+@pytest.mark.slow
 def test_a_command_says_that_nats_is_away_and_back(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
