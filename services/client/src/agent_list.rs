@@ -34,7 +34,8 @@ pub struct ListedAgent {
     pub has: Vec<Capability>,
     /// CPU use between its first and its last heartbeat, in thousandths of one core.
     pub cpu_millicores: Option<u64>,
-    /// Its clock minus this machine's, in µs, without the time of the heartbeat on the network.
+    /// Its clock minus this machine's, in µs, minus the heartbeat's time on the network: a lower
+    /// bound.
     pub ahead_us: Option<i64>,
     /// Its clock against the coordinator's, as measured for its newest run; null before any run.
     pub clock: Option<ClockEstimate>,

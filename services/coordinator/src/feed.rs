@@ -26,8 +26,8 @@ pub(crate) struct Item {
 }
 
 impl NewsFeed {
-    /// Adds the event of a run stored at `seq`, `bytes` long, and the run's tenant unless it is the
-    /// agents' own.
+    /// Adds an event of a run: it is stored at `seq` and `bytes` long. With the run's tenant,
+    /// unless that is the agents' own.
     pub(crate) fn push(
         &mut self,
         (run, tenant): (&RunId, Option<TenantId>),

@@ -1,6 +1,5 @@
-//! Detects that this process was suspended or that its clock jumped. It received no heartbeats
-//! meanwhile, so the silence of agents proves nothing. Pure; the loop calls it before each
-//! decision.
+//! Detects that this process did not run for a while, or that its clock jumped: either way the
+//! silence of agents proves nothing. Pure; the loop calls it before each decision.
 
 use std::time::Duration;
 

@@ -92,7 +92,8 @@ pub fn adjust(request: &RunRequested, changes: &Changes) -> (RunRequested, Vec<P
     (adjusted, problems)
 }
 
-/// The target without one slash at its end: the path of a call begins with a slash.
+/// The target without the slash at its end; several slashes stay. The path of a call begins with
+/// one.
 fn target_without_slash(target: &str) -> &str {
     let target = target.trim();
     match target.strip_suffix('/') {

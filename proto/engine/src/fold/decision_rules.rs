@@ -140,8 +140,8 @@ impl State<'_> {
             }
             Decision::ShardsReassigned(next) => self.reassigned(next),
             Decision::CapacityReduced(reduced) => {
-                let has_any = !reduced.losses.is_empty();
-                self.rule(has_any, Invariant::Holdings, "nobody was lost");
+                let has_losses = !reduced.losses.is_empty();
+                self.rule(has_losses, Invariant::Holdings, "nobody was lost");
                 self.lose(&reduced.losses);
             }
             Decision::StartScheduled(start) => self.started(start.start_at),
@@ -218,9 +218,9 @@ impl State<'_> {
     }
 
     fn reassigned(&mut self, next: &ShardsReassigned) {
-        let has_any = self.generation > 0;
+        let is_assigned = self.generation > 0;
         self.rule(
-            has_any,
+            is_assigned,
             Invariant::Generations,
             "there is no assignment to change",
         );

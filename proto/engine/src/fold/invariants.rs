@@ -98,7 +98,7 @@ impl Invariant {
             }
             Self::Seal => {
                 "the seal names the decision before it and every process that ever held shards, \
-                 with its final totals as the log has them, or as missing"
+                 with its final totals (last words) as the log has them, or as missing"
             }
             Self::End => "after the end the only decisions are to archive or to delete the run",
             Self::Readable => "every event can be read, and its figures are possible for this run",

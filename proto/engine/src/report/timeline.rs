@@ -342,7 +342,7 @@ fn joined<'n>(control: &Control, next: &'n ShardsReassigned) -> Vec<&'n Holding>
     next.holdings.iter().filter(is_new).collect()
 }
 
-/// The agents that leave while they serve their shards, each with the agents that take them over.
+/// The agents that leave while they serve their shards, each with the takers of its shards.
 fn left(control: &Control, next: &ShardsReassigned) -> Vec<String> {
     let before = map_before(control, next).into_iter();
     let leaves = |old: &&Holding| {

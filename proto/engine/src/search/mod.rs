@@ -3,7 +3,7 @@
 //! A search is a fold over its probes, each of which is a run: the next probe and the result follow
 //! from their rates and verdicts alone, in any order. Must never claim a rate that failed a probe.
 //!
-//! - [`probe`]: the judgement of a run about its rate
+//! - [`probe`]: the verdict on the rate of one run
 //! - `bracket`: the highest rate that passed, the lowest that failed, and the next probe
 //! - [`max_rate`]: the result of a search beside that of an earlier one
 

@@ -1,4 +1,4 @@
-//! The judgement of a run about its rate, and the tags by which it belongs to a search.
+//! The verdict on the rate of a run, and the tags by which the run belongs to a search.
 
 use loadpilot_events::answers::certificate::{FindingKind, Grade};
 use loadpilot_events::answers::compare::search::{

@@ -400,8 +400,8 @@ fn policy() -> Policy {
     }
 }
 
-/// One of five worlds is without faults; in some of these, users steer. In one of five agents are
-/// killed and nothing else breaks.
+/// In one of five worlds nothing breaks; in some of these, users steer. In another one of five,
+/// agents are killed and nothing else breaks.
 fn weather(seed: u64) -> Weather {
     match seed % 5 {
         0 => Weather::Fair,
@@ -410,7 +410,8 @@ fn weather(seed: u64) -> Weather {
     }
 }
 
-/// An agent whose clock has an error of up to 20 ms, which is known.
+/// An agent whose wall clock is off by up to 300 s, and whose estimate of the coordinators' clock
+/// is off by up to 20 ms.
 fn agent(number: u64, begin: Timestamp, dice: &mut Dice) -> Agent {
     let within = |us: i64, dice: &mut Dice| dice.pick(0..2 * us.unsigned_abs() + 1) as i64 - us;
     let (astray_us, wall_us) = (within(20_000, dice), within(300_000_000, dice));

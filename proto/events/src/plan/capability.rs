@@ -1,4 +1,4 @@
-//! Capabilities of agents that not all agents have, and that runs may require.
+//! Capabilities: abilities that only some agents have, and that runs may require.
 //!
 //! Readers accept unknown names: a fleet may be newer than the reader of its log. An ability that
 //! every agent has is not a capability.

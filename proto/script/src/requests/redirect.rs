@@ -23,7 +23,7 @@ pub(crate) fn location(response: &ResponseView) -> Option<String> {
     }
 }
 
-/// The request that a redirect leads to, without cookies; the target is its origin and base path.
+/// The request that a redirect leads to, without cookies; `origin` and `base` are the target's.
 pub(crate) fn redirected(
     (origin, base): (&str, &str),
     request: &Request,
@@ -31,8 +31,8 @@ pub(crate) fn redirected(
     location: &str,
 ) -> Result<Request, Exception> {
     let whole = resolved(origin, &full_path(base, &request.path), location)?;
-    let is_see_other = matches!(status, 302 | 303) && request.method != Method::Head;
-    let becomes_get = is_see_other || (status == 301 && request.method == Method::Post);
+    let is_found_or_see_other = matches!(status, 302 | 303) && request.method != Method::Head;
+    let becomes_get = is_found_or_see_other || (status == 301 && request.method == Method::Post);
     let headers = request.headers.iter();
     let headers = headers.filter(|(name, _)| name.to_lowercase() != "cookie");
     let method = if becomes_get {

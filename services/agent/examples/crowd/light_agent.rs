@@ -58,7 +58,7 @@ fn with<T>(found: &Shared, change: impl FnOnce(&mut Found) -> T) -> T {
     change(&mut found.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Runs `count` agents through one run.
+/// Lets `count` agents take part in one run.
 pub(crate) async fn crowd(count: u32) -> Result<Value, Trouble> {
     let found = Shared::default();
     let mut members = JoinSet::new();

@@ -8,8 +8,8 @@
 /// Freed bytes that the allocator keeps. A delta needs some hundred KiB for each histogram.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const AT_HAND_BYTES: i32 = 4 << 20;
-/// Minimum size of an allocation with a mapping of its own. The value is glibc's default; the other
-/// setting would otherwise switch it off.
+/// Minimum size of an allocation with a mapping of its own. glibc no longer adjusts this threshold
+/// once the other setting is made.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const MAPPED_BYTES: i32 = 1 << 20;
 

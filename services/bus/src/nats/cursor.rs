@@ -365,7 +365,7 @@ mod tests {
         }
         assert!(matches!(cursor.next().await, Delivery::Idle));
 
-        // Of the nine large events, a request brings three to a reader that does not read.
+        // Of the nine large events, one request brings three while none of them is read.
         let from_seq = BATCH_EVENTS as u64 + 3;
         let spec = Spec { from_seq, ..spec };
         let mut slow = Cursor::open(&nats, &spec).await.expect("a consumer");

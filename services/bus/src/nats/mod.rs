@@ -222,7 +222,7 @@ fn settings(
 ) -> Result<ConnectOptions, Fault> {
     let mut settings = login::connect_options(options, addresses)?;
     let is_encrypted = addresses.iter().any(ServerAddr::tls_required);
-    // The user gave an address that exposes the secret on purpose.
+    // If an address exposes the secret, the user has chosen that deliberately.
     let keeps_secret =
         login::sends_secret(options, addresses) && token_exposed_to(&options.url, true).is_none();
     if is_encrypted || keeps_secret {

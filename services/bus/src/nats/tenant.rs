@@ -1,4 +1,4 @@
-//! How a user reads that the server confines to the subjects of one tenant (ADR 0062).
+//! How a user reads whom the server confines to the subjects of one tenant (ADR 0062).
 //!
 //! A server restricts subjects, but nothing inside a payload. So every request here names in its
 //! subject what it reads: a consumer names its one filter, a direct read names its message. Names

@@ -30,7 +30,7 @@ const INPUTS_AFTER_RUN: Duration = Duration::from_secs(5 * 24 * 3600);
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of times that a claimant listens for heartbeats while its connection is lost.
 const LISTENS_MAX: usize = 3;
-/// Maximum number of attempts to append a request that other clients' requests precede each time.
+/// Maximum number of attempts to append a request; requests of other clients may win each time.
 const ATTEMPTS_MAX: usize = 64;
 
 /// State of the teardown of a run.

@@ -288,7 +288,8 @@ impl Coordinator {
             let agents = liveness::agents_alive(&self.observations, lost_us, now);
             let home = &self.settings.subjects;
             effects.extend(admission.next(&mut self.open_runs, tenants, home, agents, now));
-            // The admission has changed the waiting runs: each of them now knows its place.
+            // The admission may have given the waiting runs their places, which may be due to be
+            // decided.
             effects.extend(self.next_of_runs(now));
         }
         effects

@@ -111,8 +111,8 @@ fn another_target_is_refused_where_rows_name_theirs() {
     assert_eq!(fields, ["tasks[0].steps[1].target"]);
 }
 
-/// Broken if a field of the step is sent where the row has that field, or the row's where it has
-/// none.
+/// Broken if a field of the step is sent although the row has that field, or is not sent although
+/// the row lacks it.
 #[test]
 fn a_row_replaces_what_it_has() {
     let plan: Plan = serde_json::from_value(golden()).expect("a plan");

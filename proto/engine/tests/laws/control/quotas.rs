@@ -50,7 +50,8 @@ fn a_refusal_names_limit_and_value() {
     );
 }
 
-/// Broken if a closed loop is judged by a rate, which its plan does not have, and not by its users.
+/// Broken if a closed loop is judged by a rate, which its plan does not mean, or if its number of
+/// users is not judged.
 #[test]
 fn a_closed_loop_is_limited_by_its_users() {
     let mut request = request();

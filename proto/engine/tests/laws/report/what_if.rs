@@ -133,8 +133,8 @@ proptest! {
         prop_assert_eq!(&again.rates, &answer.rates);
     }
 
-    /// The tick in which a gate broke is the first tick from which on the run, judged up to each
-    /// later tick, fails the gate until its end.
+    /// A gate broke in the first tick such that the run fails it when it is judged up to that
+    /// tick, and also when it is judged up to any later one.
     #[test]
     fn a_gate_broke_when_it_held_no_more(seed: u64) {
         gates_broke_where_they_failed(seed)?;

@@ -1,4 +1,4 @@
-//! A comparison of runs: its data of each run, and its result.
+//! A comparison of runs: the data that it needs of each run, and its result.
 //!
 //! - [`search`]: the highest rate at which a target works, by many runs
 //! - [`versus`]: two targets of one run

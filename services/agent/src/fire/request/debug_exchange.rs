@@ -314,8 +314,8 @@ mod tests {
         assert_eq!(lines(answer), expected);
     }
 
-    /// Broken if the body passes a head whose lines end in a line feed alone, or if a folded line,
-    /// or one secret inside another, shows a secret.
+    /// Broken if a body is shown after a head whose lines end in a line feed alone, or if a part
+    /// of a secret is shown because of a folded line or of a secret inside another.
     #[test]
     fn other_line_ends_and_folded_lines_show_no_more() {
         let answer = "HTTP/1.1 200 OK\nSet-Cookie: a=1;\n b=2\nX: hunter2hunter2\n\n{\"token\":1}";

@@ -125,7 +125,7 @@ impl Endpoint {
     }
 }
 
-/// The address of a proxy, and the proxy's request for a connection to `place`.
+/// The address of a proxy, and the request to it for a connection to `place`.
 fn through(
     proxy: &connections::Proxy,
     place: &Endpoint,

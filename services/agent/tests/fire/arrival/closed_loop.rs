@@ -265,7 +265,8 @@ async fn a_cancel_ends_every_turn_at_once() {
 }
 
 /// Broken if users move to another core at another moment than the tick says, are lost on the way,
-/// or continue on their old core. The other core takes over in generation 3, as in generation 2.
+/// or continue on their old core. The other core takes over what generation
+/// 3 held, as its generation 2.
 #[tokio::test]
 async fn users_change_hands_at_a_tick() {
     let target = Target::start(|_| {

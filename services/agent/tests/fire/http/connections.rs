@@ -323,8 +323,9 @@ fn first_of_eight_free_ports(from: u16) -> u16 {
 }
 
 /// Broken if a connection comes from a port outside of its range, or if a range that is used up
-/// makes calls hang or blames the target. The first range lies within the system's own range of
-/// ports, and the second one does not. Listeners of other tests hold ports of the first one.
+/// makes calls hang or counts against the target. The first range lies within the system's own
+/// range of ports, and the second one does not. Listeners of other tests hold ports of the first
+/// one.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn connections_come_from_their_ports_until_those_are_used_up() {

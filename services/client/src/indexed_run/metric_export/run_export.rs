@@ -22,7 +22,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The same, as a multiple of the duration of the last read: at most 5 % of a core.
 const BUSY_FACTOR: u32 = 20;
 
-/// Number of runs, by whether they are exported.
+/// Numbers of runs in the log: by state, exported, and left out.
 #[derive(Debug, Clone, Default)]
 pub struct RunCounts {
     /// Number of runs in the log by state.
@@ -107,7 +107,7 @@ impl ExportedRuns {
         self.runs.values().filter_map(|run| run.figures.as_ref())
     }
 
-    /// Number of runs, by whether they are exported.
+    /// Numbers of runs in the log: by state, exported, and left out.
     #[must_use]
     pub fn counts(&self) -> &RunCounts {
         &self.counts

@@ -69,8 +69,8 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Creates and prepares one user. `session` is its session, and whether it takes the place of
-    /// another user.
+    /// Creates and prepares one user. `session` is the number of its session; `is_new_client`: it
+    /// takes the place of another user.
     pub(super) async fn prepare_user(
         &self,
         users: &VirtualUsers,

@@ -1,8 +1,8 @@
 //! Asks a proxy for a connection to the target: CONNECT (RFC 9110, section 9.3.6) or SOCKS 5 (RFC
 //! 1928, RFC 1929).
 //!
-//! Must never read a byte that belongs to the target, nor store more of an answer than its limit:
-//! proxies may be hostile. It has no timer: the time-outs of the call end it.
+//! Must never consume a byte that belongs to the target, nor store more of an answer than its
+//! limit: proxies may be hostile. It has no timer: the time-outs of the call end it.
 
 use std::io;
 

@@ -86,8 +86,8 @@ impl Http1 {
         loop {
             let mut link = self.idle.borrow_mut().pop()?;
             if !order.may_reuse {
-                // The call represents a new client in the place of one that left: the connection of
-                // the old one is closed.
+                // The call represents a new client in the place of one that left: an idle
+                // connection is closed for it.
                 return None;
             }
             if self.may_stay(&link) && link.is_quiet(cx, &self.read_buffer) {

@@ -3,7 +3,7 @@
 //! The writer stores a call twice: at its dispatch in the record of its seat, and at its end in the
 //! half of the file that is being filled. Other counted events go to that half, too. A harvest of
 //! the counters ends an *epoch*: the writer continues in the other half. When the harvested counts
-//! are closed into a delta, the first half is free again. So the same few pages are used over and
+//! are closed into a delta, their half is free again. So the same few pages are used over and
 //! over, and the file always holds everything that is open.
 //!
 //! - [`layout`]: offsets in the file.
