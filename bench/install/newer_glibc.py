@@ -34,7 +34,7 @@ FETCH_SECS_MAX = 120
 
 
 def home(folder: Path) -> Path:
-    """Return the folder of a peer's own C library, which is absent without one."""
+    """Return the folder of a peer's own C library; it does not exist if the peer has none."""
     return folder / "glibc"
 
 

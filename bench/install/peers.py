@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 
 from bench.install import newer_glibc
-from bench.measure.machine import ROOT, printed_version
+from bench.measure.machine import ROOT, printed_text
 
 HOME = ROOT / ".dev" / "bench"
 """Where peers are installed; git ignores it."""
@@ -46,7 +46,7 @@ class Peer:
     pin: str
     """The version that is installed; of a system package, the one that was tried."""
     version_flag: str
-    """Argument that prints the version; empty for a program without one."""
+    """Argument that prints the version; empty for a program that does not know its version."""
     python_min: tuple[int, int] = (3, 11)
     """Of a package from PyPI: the oldest Python that it supports."""
     glibc_min: tuple[int, int] = (2, 17)
@@ -87,7 +87,7 @@ def find(name: str) -> Found:
         return Found(peer, None, f"broken: {fault}; {_advice(peer)}")
     if not peer.version_flag:
         return Found(peer, path, f"{peer.pin} (pinned)")
-    version = printed_version(str(path), peer.version_flag).partition("\n")[0]
+    version = printed_text(str(path), peer.version_flag).partition("\n")[0]
     if newer_glibc.home(_folder(peer)).exists():
         version += f" with glibc {_dotted(newer_glibc.VERSION)}"
     return Found(peer, path, version)
@@ -104,7 +104,7 @@ def broken(peer: Peer, path: Path) -> str:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as fault:
         return f"{path} does not start: {fault}"
-    # A program without a version flag prints its usage, perhaps with an exit code of failure.
+    # A program that does not know its version prints its usage, perhaps with a code of failure.
     if done.returncode != 0 and peer.version_flag:
         return f"{path} ends with {done.returncode}: {reason(done.stderr)}"
     return ""

@@ -21,13 +21,13 @@ def facts(build: str) -> list[tuple[str, str]]:
     """List the facts that a figure depends on, the load of the machine included."""
     load = ", ".join(f"{one:.2f}" for one in os.getloadavg())
     return [
-        ("commit", printed_version("git", "-C", str(ROOT), "describe", "--always", "--dirty")),
+        ("commit", printed_text("git", "-C", str(ROOT), "describe", "--always", "--dirty")),
         ("build", build),
         ("CPU", f"{_cpu()}, {os.cpu_count()} cores"),
         ("kernel", f"{platform.system()} {platform.release()}"),
         ("Python", platform.python_version()),
-        ("rustc", printed_version("rustc", "--version")),
-        ("nats-server", printed_version(str(ROOT / ".venv/bin/nats-server"), "--version")),
+        ("rustc", printed_text("rustc", "--version")),
+        ("nats-server", printed_text(str(ROOT / ".venv/bin/nats-server"), "--version")),
         ("load average before (1, 5, 15 min)", load),
     ]
 
@@ -65,8 +65,8 @@ def _cpu() -> str:
     return found[1] if found else platform.machine()
 
 
-def printed_version(*argv: str) -> str:
-    """Read the version that a program prints, on either stream and with any exit code."""
+def printed_text(*argv: str) -> str:
+    """Read the text that a program prints, on either stream and with any exit code."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.SubprocessError):

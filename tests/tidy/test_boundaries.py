@@ -30,7 +30,7 @@ ALLOWED_UNDER_PROTO = {
     "ulid",
     "zlib-rs",
 }
-"""Data crates that `proto/events` (nouns) and `proto/engine` (laws) may use directly."""
+"""Data crates that `proto/events`, `proto/engine` and `proto/script` may use directly."""
 
 FUZZ = "services/agent/fuzz"
 """The only crate that is no member of the workspace: cargo-fuzz builds it, with a nightly

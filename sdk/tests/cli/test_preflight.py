@@ -56,7 +56,7 @@ def test_what_runs_out_is_said(planned: dict[str, Any], agents: int, warning: st
 
 
 def test_a_machine_that_says_nothing_is_not_judged() -> None:
-    """Broken if an unknown limit is taken for 0, or if the limits of this machine are not read."""
+    """Broken if an unknown limit is taken for 0, also one of this machine."""
     unknown = Machine(files=None, ports=None, has_time_wait=True)
     assert warnings(plan(users=1_000_000, reuse="never"), 1, unknown) == []
     resting = Machine(files=None, ports=28_232, has_time_wait=False)

@@ -36,7 +36,7 @@ def test_the_pinned_wheel_is_found_and_its_digest_is_in_the_table(bare: dict[str
     assert found.source is Source.WHEEL
     digest = hashlib.sha256(found.path.read_bytes()).hexdigest()
     assert digest == nats_server._expected_sha256()
-    assert find_nats_server(bare) == found, "the cache gives the same answer"
+    assert find_nats_server(bare) == found, "the cache gives another answer"
 
 
 def test_a_wheel_binary_that_was_tampered_with_is_refused(

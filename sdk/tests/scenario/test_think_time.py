@@ -32,8 +32,8 @@ WRONG = {
 
 @pytest.mark.parametrize("said", WRONG)
 def test_a_wrong_distribution_is_named_with_its_line(said: str, refuse_text: Refuse) -> None:
-    """Broken if an impossible distribution is accepted, or if the error does not name the rule. 1
-    s."""
+    """Broken if an impossible distribution is accepted, or if the error does not name the rule.
+    1 s."""
     (problem,) = refuse_text(SCENE.format(said=said))
     assert WRONG[said] in str(problem)
     assert "scene.py:3: wait" in str(problem)

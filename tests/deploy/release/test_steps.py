@@ -290,7 +290,7 @@ def test_the_registry_of_a_chart_is_checked(checkout: Checkout, registry: str) -
 def test_a_step_without_what_it_needs_does_nothing(
     checkout: Checkout, script: str, words: tuple[str, ...]
 ) -> None:
-    """Broken if a step with a missing argument pushes something."""
+    """Broken if a step with a wrong or missing argument, or without REGISTRY, pushes something."""
     for name in ("cargo", "docker", "helm"):
         checkout.stub(name)
     ran = checkout.run(f"{SCRIPTS}/{script}", *words, REGISTRY="ghcr.io/made")

@@ -184,8 +184,8 @@ def test_the_lines_and_the_limit(loadpilot: Loadpilot, target: Oracle) -> None:
 
 
 def test_ctrl_c_stops_the_probe_and_names_the_command(loadpilot: Loadpilot, target: Oracle) -> None:
-    """Broken if an interruption loses the result so far, or counts the interrupted probe. Costs 6
-    s."""
+    """Broken if an interruption loses the result so far, or counts the interrupted probe.
+    Costs 6 s."""
     flags = (*SLO, "--probe", "30s", "--start", "20", "--output", "json")
     with begin(loadpilot, target.url, *flags) as running:
         assert target.wait_count(10, 30.0)

@@ -26,7 +26,7 @@ FILE = "/.well-known/loadpilot"
 
 
 class PublishingTarget(BaseHTTPRequestHandler):
-    """A target that publishes a file, and counts all other requests."""
+    """A target that publishes files, and counts all requests by published path, or as `load`."""
 
     protocol_version = "HTTP/1.1"
     published: ClassVar[dict[str, tuple[int, str]]] = {}

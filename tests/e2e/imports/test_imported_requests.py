@@ -194,8 +194,8 @@ def test_the_requests_are_those_of_the_file(
 def test_the_requests_are_those_that_curl_itself_sends(
     loadpilot: Loadpilot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken if a scenario sends other requests than the curl commands that it was made from. 4
-    s."""
+    """Broken if a scenario sends other requests than the curl commands that it was made from.
+    4 s."""
     monkeypatch.setenv("PASSWORD", "wonder")
     (tmp_path / "photo.txt").write_text("a photo\n")
     names = {"accept", "authorization", "content-type", "x-trace"}

@@ -49,8 +49,8 @@ def frozen(loadpilot: Loadpilot, oracle: Oracle, more: str = "") -> Finished:
 
 
 def assert_shows_the_freeze(ladder: dict[str, Any]) -> None:
-    """Asserts that every percentile that depends on the freeze has the expected value, within 5
-    %."""
+    """Asserts that every percentile that depends on the freeze has the expected value, within
+    5 %."""
     for rung, truth_us in TRUTH_US.items():
         assert ladder[rung] == pytest.approx(truth_us, rel=0.05), (rung, ladder)
     assert ladder["p50_us"] < BASE_US_MAX

@@ -92,8 +92,8 @@ def test_a_named_origin_is_followed_without_credentials(loadpilot: Loadpilot) ->
 def test_an_origin_of_redirects_passes_the_target_policy(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if a target can redirect agents to addresses that their operators do not allow. 1
-    s."""
+    """Broken if a target can redirect agents to addresses that their operators do not allow.
+    1 s."""
     flags = ("--redirect-to", "http://169.254.169.254")
     finished = loadpilot.run(SCENE.format(path="/"), oracle.url, *flags)
     assert finished.code == 2

@@ -84,8 +84,8 @@ def test_a_curve_arrives_as_it_was_recorded(
 
 
 def test_a_broken_curve_is_refused_at_its_place(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run starts with an invalid curve, or if the message does not name the place. 1
-    s."""
+    """Broken if a run starts with an invalid curve, or if the message does not name the place.
+    1 s."""
     (loadpilot.folder / "bad.csv").write_text("second,count\n0,5\n1,many\n", encoding="utf-8")
     flags = ("--replay-curve", "bad.csv", "--scale", "0")
     refused = loadpilot.run(SCENE, oracle.url, *flags)

@@ -60,8 +60,8 @@ def assert_inside(times: Sequence[int], begin_us: float, end_us: float) -> None:
 def test_users_come_and_leave_along_the_line(
     loadpilot: Loadpilot, oracle: Oracle, agents: str
 ) -> None:
-    """Broken if a user begins before the stages include it or goes on after they do, if the peak is
-    not reached, or if four agents have other active users than one. 8 s each."""
+    """Broken if a user begins before the stages include it or goes on after they no longer do, if
+    the peak is not reached, or if four agents have other active users than one. 8 s each."""
     oracle.delay(ANSWER_MS)
     flags = ("--user-stages", f"2s:{PEAK},2s:{PEAK},2s:0", "--agents", agents)
     finished = loadpilot.run(WEIGHTED, oracle.url, *flags)

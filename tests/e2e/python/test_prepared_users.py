@@ -209,7 +209,7 @@ def test_what_cannot_travel_is_refused_by_name(loadpilot: Loadpilot, oracle: Ora
 
 
 def test_there_are_as_many_prepared_users_as_agents(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if an agent has no prepared user."""
+    """Broken if a run starts with fewer prepared users than agents."""
     finished = loadpilot.run(SCENE, oracle.url, "--agents", "9")
     assert finished.code == 2
     assert "--agents: must be at most the users that are prepared, 8" in finished.stderr

@@ -78,8 +78,8 @@ def is_worse(row: dict[str, object]) -> bool:
 
 @pytest.mark.slow
 def test_what_proves_nothing_is_not_compared(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a run without a response becomes a baseline, or if a comparison with it passes. 4
-    s."""
+    """Broken if a run without a response becomes a baseline, or if a comparison with it passes.
+    4 s."""
     gone = oracle.url.rsplit(":", 1)[0] + ":9"
     failed = loadpilot.run(SHOP.replace("10s", "2s"), gone, "--save-baseline")
     assert "baseline not saved" in failed.stderr

@@ -192,7 +192,7 @@ def test_without_a_terminal_there_are_lines_or_the_summary_of_an_instant(past: L
     started = re.search(r"^arrivals +(\d+) started of (\d+) planned", then.stdout, re.MULTILINE)
     assert started is not None
     assert started.groups() == ("40", "40"), (
-        "20 arrivals a second are due; the third second is not reported yet"
+        "not 20 arrivals a second for two seconds: the third second is not reported yet"
     )
 
 

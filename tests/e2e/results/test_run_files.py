@@ -88,8 +88,8 @@ def test_a_file_answers_as_its_log_does(
 def test_a_damaged_file_gives_no_report(
     exported: tuple[str, Path], loadpilot: Loadpilot, tmp_path: Path
 ) -> None:
-    """Broken if a command reports figures of a damaged file, or hides other runs because of it. 4
-    s."""
+    """Broken if a command reports figures of a damaged file, or hides other runs because of it.
+    4 s."""
     run, path = exported
     damaged = tmp_path / "damaged.lprun"
     content = bytearray(path.read_bytes())

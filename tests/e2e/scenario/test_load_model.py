@@ -41,8 +41,8 @@ def route_of(path: str) -> str:
 def test_a_derived_model_makes_the_requests_of_its_log(
     loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path, agents: int
 ) -> None:
-    """Broken if a path of the log is requested more or less often than in the log, or never. 8
-    s."""
+    """Broken if a path of the log is requested more or less often than in the log, or never.
+    8 s."""
     logged = write_log(tmp_path / "access.log")
     model = tmp_path / "shop.toml"
     derived = loadpilot.call("model", "from-log", str(tmp_path / "access.log"), "-o", str(model))

@@ -50,21 +50,21 @@ def target(network: Network, tmp_path: Path) -> Iterator[Oracle]:
 
 
 @pytest.fixture
-def fleet(
+def remote_log_fleet(
     network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[RemoteLogFleet]:
     """A fleet with a coordinator and an agent at the good cable. Tests add one at the bad cable."""
-    with RemoteLogFleet(tmp_path, monkeypatch, network) as fleet:
-        fleet.coordinator()
-        fleet.agent("good")
-        yield fleet
+    with RemoteLogFleet(tmp_path, monkeypatch, network) as remote_log_fleet:
+        remote_log_fleet.coordinator()
+        remote_log_fleet.agent("good")
+        yield remote_log_fleet
 
 
 @contextmanager
 def under_way(
-    fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle, load: Load
+    remote_log_fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle, load: Load
 ) -> Iterator[Running]:
-    with fleet.start(loadpilot, WEIGHTED, target.url, *load.fleet) as running:
+    with remote_log_fleet.start(loadpilot, WEIGHTED, target.url, *load.fleet) as running:
         assert target.wait_count(2 * load.rps, 30)
         yield running
 
@@ -73,19 +73,25 @@ def under_way(
 @pytest.mark.case(n=13)
 @pytest.mark.parametrize("hook", ["output", pytest.param("input", marks=pytest.mark.long)])
 def test_five_seconds_of_silence_in_one_direction_cost_nothing(
-    network: Network, fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle, hook: str
+    network: Network,
+    remote_log_fleet: RemoteLogFleet,
+    loadpilot: Loadpilot,
+    target: Oracle,
+    hook: str,
 ) -> None:
     """Broken if a short loss of packets stops an agent, or loses or doubles a delta."""
     load = Load(100, 14)
-    fleet.agent("bad", url=fleet.far_url)
-    with under_way(fleet, loadpilot, target, load) as running:
+    remote_log_fleet.agent("bad", url=remote_log_fleet.far_url)
+    with under_way(remote_log_fleet, loadpilot, target, load) as running:
         before = time.monotonic()
         with network.drops(hook):
             # nft takes longer to add the rule than to remove it: both are part of the five seconds.
             time.sleep(5 - (time.monotonic() - before))
         finished = running.end()
     assert finished.report["run"]["ending"] == "completed", finished.stderr
-    fleet.assert_adds_up(finished, target, load.planned, quiet=True, late_max=load.late_max)
+    remote_log_fleet.assert_adds_up(
+        finished, target, load.planned, quiet=True, late_max=load.late_max
+    )
 
 
 @pytest.mark.case(n=13)
@@ -93,25 +99,29 @@ def test_five_seconds_of_silence_in_one_direction_cost_nothing(
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("how", ["unplugged", "half-open"])
 def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
-    network: Network, fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle, how: str
+    network: Network,
+    remote_log_fleet: RemoteLogFleet,
+    loadpilot: Loadpilot,
+    target: Oracle,
+    how: str,
 ) -> None:
     """Broken if an agent goes on when no stop can reach it, sends arrivals of shards that had moved
     to others, or does not return when it can be reached again."""
     load = Load(60, 45)
-    bad = fleet.agent("bad", url=fleet.far_url)
-    with under_way(fleet, loadpilot, target, load) as running:
+    bad = remote_log_fleet.agent("bad", url=remote_log_fleet.far_url)
+    with under_way(remote_log_fleet, loadpilot, target, load) as running:
         if how == "unplugged":
             with network.unplugged():
                 time.sleep(10)
         else:
             # Neither side sees the connection close: each considers the other alive.
             with network.drops("output", "input"):
-                fleet.kill_server()
-                fleet.start_server()
+                remote_log_fleet.kill_server()
+                remote_log_fleet.start_server()
                 time.sleep(10)
         bad.until("begins anew")
         finished = running.end()
-    report = fleet.assert_adds_up(finished, target, load.planned)
+    report = remote_log_fleet.assert_adds_up(finished, target, load.planned)
     assert report["run"]["ending"] == "completed", finished.stderr
     requests = target.requests()
     assert any(arrival_of(one) >= load.planned - load.rps for one in requests)
@@ -121,14 +131,14 @@ def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
 @pytest.mark.long
 @pytest.mark.timeout(240)
 def test_a_cable_that_carries_less_than_is_measured_costs_bounded_memory(
-    network: Network, fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle
+    network: Network, remote_log_fleet: RemoteLogFleet, loadpilot: Loadpilot, target: Oracle
 ) -> None:
     """Broken if deltas that cannot be published yet use up the memory, or delay the load."""
-    bad = fleet.agent("bad", url=fleet.far_url)
+    bad = remote_log_fleet.agent("bad", url=remote_log_fleet.far_url)
     scene = WIDE + "".join(TASK.format(n=n) for n in range(30))
     samples = ("--samples", "samples.csv")
     flags = ("--external-agents", "2", *samples)
-    with fleet.start(loadpilot, scene, target.url, *flags) as running:
+    with remote_log_fleet.start(loadpilot, scene, target.url, *flags) as running:
         assert target.wait_count(400, 30)
         before = resident(bad.pid)
         network.slow("256kbit")
@@ -138,7 +148,7 @@ def test_a_cable_that_carries_less_than_is_measured_costs_bounded_memory(
     print(f"grown by {grown / MIB:.1f} MiB")
     assert grown < 72 * MIB
     assert finished.report["run"]["ending"] == "completed"
-    fleet.assert_adds_up(finished, target, 200 * 40)
+    remote_log_fleet.assert_adds_up(finished, target, 200 * 40)
 
 
 def resident(pid: int) -> int:

@@ -99,7 +99,7 @@ def test_who_joins_gets_users_that_are_prepared_already(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
     """Broken if a newcomer logs users in again, cannot serve its share of them, or if a step that
-    belongs to a run is performed for each agent."""
+    happens once per run is performed for each agent."""
     fleet.coordinator(*COORDINATOR)
     fleet.agent("a-1", *AGENT)
     flags = ("--external-agents", "2", "--min-agents", "1", "--wait-agents", "1s")

@@ -96,7 +96,7 @@ class Counting(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    """Answers 302 below /away, the token file where it is published, and 200 to all else."""
+    """Answers 302 below /away, the token file (404 if unpublished) at its path, and else 200."""
 
     protocol_version = "HTTP/1.1"
 

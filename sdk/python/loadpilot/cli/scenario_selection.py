@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def is_interactive() -> bool:
-    """Whether questions can be asked: input and output are a terminal."""
+    """Whether questions can be asked: stdin and stderr are a terminal, and TERM is not dumb."""
     is_capable = os.environ.get("TERM", "dumb") != "dumb"
     return is_capable and sys.stdin.isatty() and sys.stderr.isatty()
 

@@ -42,7 +42,7 @@ def _line() -> bytes:
 
 
 def _end_with_program() -> None:
-    """Stop the run by SIGTERM when the program is gone, at last without a report."""
+    """Send SIGTERM once the program is gone, NOW times: the last one ends without a report."""
     while os.read(STDIN, CHUNK_BYTES):
         pass
     for _ in range(NOW):

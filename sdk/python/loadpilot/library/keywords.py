@@ -17,7 +17,7 @@ from ..problem import nearest, shown
 LEFT_OUT = frozenset({"detach", "dry_run", "json", "output", "quiet", "verbose"})
 """Flags of the output of a command, and of a command that ends before the run is over."""
 RENAMED = {"threshold": "thresholds", "tag": "tags"}
-"""Flags that are repeated on the command line; a keyword has all values, as in ``@scenario(…)``."""
+"""Flags whose keyword is in the plural, as in ``@scenario(…)``, since it has all values."""
 STAGES = {"DURATION:RATE,...": "rate", "DURATION:USERS,...": "number of users"}
 """Types of flags that take stages, and the quantity that a stage moves to."""
 

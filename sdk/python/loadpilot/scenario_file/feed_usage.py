@@ -1,9 +1,9 @@
 """The feeds of a scenario, and which of its tasks take their rows.
 
 The row of each arrival is fixed before the run, so the tasks that take rows are found in the
-source. A task takes rows if it names the feed, or a method or function of the file that names it. A
-local variable of the feed's name and an attribute of another object are not the feed. No code of
-the user is executed.
+source. A task takes rows if it names the feed, or a method or function of the file that takes
+rows. A local variable of the feed's name and an attribute of another object are not the feed. No
+code of the user is executed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which scenarios of the named files run: one, or several together as user types with shares.
 
 Several run together if each has a share, by ``@scenario(share=…)`` or ``--share NAME=INT``. A share
-of 0 leaves a scenario out; leaving out any other scenario is an error.
+of 0 leaves a scenario out; beside others that have one, a scenario without a share is an error.
 """
 
 from __future__ import annotations

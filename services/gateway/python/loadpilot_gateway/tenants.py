@@ -64,7 +64,7 @@ class Tenants:
     def __init__(
         self, gateways: Mapping[str, Gateway], addresses: AddressBuckets | None = None
     ) -> None:
-        """Take the gateways, at least one, and the limits for requests without a valid key."""
+        """Take the gateways, at least one, and any limits of requests without a valid key."""
         self._gateways = dict(gateways)
         self.first = next(iter(self._gateways.values()))
         self.addresses = addresses

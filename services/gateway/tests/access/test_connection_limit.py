@@ -17,8 +17,8 @@ STORED = Path(__file__).parents[4] / "tests/e2e/results/stored_logs"
 
 
 def test_a_request_too_many_ends_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken if a request that finds all connections in use closes them while others use them. 2
-    s."""
+    """Broken if a request that finds all connections in use closes them while others use them.
+    2 s."""
     unpack(STORED / "open_loop.tar.gz", tmp_path / "log-1")
     log = FolderLog(tmp_path / "log-1", tmp_path / "cache")
     monkeypatch.setattr(sessions, "LEND_SECS", 0.01)

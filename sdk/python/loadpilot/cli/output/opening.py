@@ -62,7 +62,7 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
 
 
 def _off(plan: Mapping[str, Any]) -> str:
-    """Write the features that the plan turns off for all calls."""
+    """Write what calls never do: retry, and follow redirects unless the plan allows that."""
     looks_at_answers = "script" in plan or "code" in plan
     may_redirect = looks_at_answers or "redirects_max" in plan.get("connections", {})
     return "retries are off" if may_redirect else "redirects and retries are off"

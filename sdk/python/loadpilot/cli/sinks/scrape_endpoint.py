@@ -52,8 +52,7 @@ SCRAPES_KEPT = 9
 SLACK_SECS = 0.5
 """Delay of a scrape up to which it is still expected."""
 TIMELY_PART = 0.5
-"""Part of the scraper's timeout within which an answer has to be sent: the network needs the rest.
-"""
+"""Part of the scraper's timeout in which an answer must be sent: the network needs the rest."""
 SCRAPE_TIMEOUT = "X-Prometheus-Scrape-Timeout-Seconds"
 """Header with the time after which Prometheus drops an answer."""
 
@@ -262,12 +261,12 @@ class ScrapeSink:
         """Nothing is sent."""
 
     def trouble(self) -> str | None:
-        """Return that the end is missing; a taken port was reported at the start."""
+        """Return a text if the end is missing; a taken port was reported at the start."""
         is_lacking = self._endpoint is not None and not self._is_whole
         return "it misses the figures of the whole run" if is_lacking else None
 
     def summary(self) -> str:
-        """Return nothing: at the end of the command the endpoint prints its number of scrapes."""
+        """Return "": the endpoint prints its number of scrapes at the end of the command."""
         return ""
 
 

@@ -66,7 +66,7 @@ class Rows:
         self._written |= {first + n: hash(line) for n, line in enumerate(lines)}
 
     def finish(self, head: str, lines: list[str]) -> None:
-        """Rewrite the file to hold exactly these rows, or count those that it misses."""
+        """Make the file hold exactly these rows, or count those that it misses."""
         last = max(self._written, default=-1)
         is_prefix = self._right(lines) == len(self._written) == last + 1
         if is_prefix or not self.is_correctable:

@@ -41,9 +41,9 @@ class Kind:
     flag_rule: str
     stage_rule: str
     replaced: tuple[str, ...]
-    """Other settings of the same load."""
+    """Other settings for the same load, which are refused beside the stages of a scenario."""
     flags: tuple[str, ...]
-    """Flags of the same load."""
+    """Flags for the same load, which are refused beside stages."""
 
 
 RATE = Kind(

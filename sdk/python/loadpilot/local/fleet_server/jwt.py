@@ -1,4 +1,4 @@
-"""JWTs of NATS: those of accounts, which an operator signs, and those of users.
+"""JWTs of NATS: an operator signs those of accounts, and an account those of its users.
 
 The format is version 2 of github.com/nats-io/jwt. Must never contain a seed.
 """

@@ -1,4 +1,4 @@
-"""The request for files of a server's users, and the folder of one user.
+"""Users and accounts that a server's files are written for, and the folder of one user.
 
 Must never write a seed or a password where others than its owner can read it.
 """

@@ -14,7 +14,7 @@ FILES_TOO = {
     "bash": ("complete -F _loadpilot", "complete -o bashdefault -o default -F _loadpilot"),
     "fish": ("complete -c loadpilot -f\n", ""),
 }
-"""Text of each script, and its replacement, which also completes files where nothing else fits."""
+"""By shell: text of the script and its replacement, which completes files if nothing else fits."""
 
 
 def completion(shell: Literal["bash", "zsh", "fish"]) -> ExitCode:

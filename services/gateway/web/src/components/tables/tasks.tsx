@@ -198,7 +198,7 @@ function FailedCell({ of, bad, finished }: { of?: string; bad: number; finished:
   );
 }
 
-/** The outcomes of a call cover the whole run, with a warm-up more than the measured time. */
+/** Outcomes of a call cover the whole run: with a warm-up, more than the measured time. */
 function CallFailedCell({ call, warmUpUs }: { call: CallReport; warmUpUs: number }) {
   const bad = failedCalls(call);
   if (warmUpUs === 0 || bad === 0) {
