@@ -131,14 +131,16 @@ def test_pipes_are_written_to_and_links_stay(scene: Scene) -> None:
     assert [path.name for path in Path("kept").iterdir()] == ["r.json"]
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_reader_that_is_gone_changes_no_result(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, stream: str
 ) -> None:
-    """Broken if `loadpilot run … | true` replaces the files of a passed run by an error."""
+    """Broken if `loadpilot run … 2>&1 | head` ends the run, or replaces the files of a passed run
+    by an error."""
     end, start = os.pipe()
     os.close(end)
     with os.fdopen(start, "w", encoding="utf-8") as unread:
-        monkeypatch.setattr("sys.stdout", unread)
+        monkeypatch.setattr(f"sys.{stream}", unread)
         assert scene.run(*FILES, "--output", "json") == 0
     assert junit_case("Run").find("error") is None
     assert "Broken pipe" not in Path("ci/run.md").read_text(encoding="utf-8")

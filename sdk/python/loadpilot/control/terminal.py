@@ -66,7 +66,16 @@ def inert(text: str) -> str:
 
 def say(text: str, stream: TextIO | None = None) -> None:
     """Print a line for people on standard error, apart from the product."""
-    print(inert(text), file=stream or sys.stderr, flush=True)
+    write_line(inert(text), stream)
+
+
+def write_line(text: str, stream: TextIO | None = None) -> None:
+    """Write a line to standard error as it is; a reader that is gone changes nothing else."""
+    stream = stream or sys.stderr
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        drop_output(stream)
 
 
 class Notes:

@@ -6,11 +6,10 @@ standard error as well, so that standard output stays the product of the command
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...control.terminal import safe, say
+from ...control.terminal import safe, say, write_line
 from .run_end import Kind
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def annotate_refusal(text: str, environ: Mapping[str, str]) -> None:
 
 def annotate(level: str, title: str, text: str) -> None:
     """Print an annotation; ``say`` would make its command inert."""
-    print(annotation(level, title, text), file=sys.stderr, flush=True)
+    write_line(annotation(level, title, text))
 
 
 def annotation(level: str, title: str, text: str) -> str:
