@@ -82,6 +82,8 @@ struct Firing<'a> {
     progress: Progress,
     reason: FinishReason,
     has_published_start: bool,
+    /// Whether the threads ended with their lease, before the command to stop.
+    is_idle: bool,
     broken: bool,
     refused: bool,
     close_at: MonoTime,
@@ -122,6 +124,7 @@ pub(super) async fn fire(
         progress: Progress::Pacing,
         reason: FinishReason::Completed,
         has_published_start: false,
+        is_idle: false,
         broken: false,
         refused: false,
         close_at: start,
@@ -213,8 +216,11 @@ impl Firing<'_> {
         self.reason = reason;
         let drain_timeout =
             longest_timeout(&self.task.created.plan) + self.shell.timeouts.drain_slack;
-        self.progress = Progress::Draining {
-            cancel_at: Instant::now() + drain_timeout,
+        self.progress = match self.is_idle {
+            true => Progress::Idle,
+            false => Progress::Draining {
+                cancel_at: Instant::now() + drain_timeout,
+            },
         };
         if reason == FinishReason::Isolated {
             self.task.publish_isolation();
@@ -254,8 +260,16 @@ impl Firing<'_> {
         if !self.closes_ticks() {
             return;
         }
-        if self.progress == Progress::Pacing && self.task.commands.borrow().superseded {
-            self.reason = FinishReason::Superseded;
+        if self.progress == Progress::Pacing {
+            if self.task.lease.is_over(MonoTime::now()) {
+                // The threads ended with their lease, which they check themselves. The command to
+                // stop as isolated follows, and says so.
+                self.is_idle = true;
+                return;
+            }
+            if self.task.commands.borrow().superseded {
+                self.reason = FinishReason::Superseded;
+            }
         }
         self.progress = Progress::Idle;
     }
