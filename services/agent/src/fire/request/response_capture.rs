@@ -1,6 +1,6 @@
 //! Captures an answer that a task reads: its head and its body, as they arrive.
 //!
-//! Each body has a limit, and so have all bodies of the process together, whatever a target sends.
+//! Each body has a size limit, and a second limit holds for all bodies of the process together.
 
 use std::sync::atomic::AtomicUsize;
 

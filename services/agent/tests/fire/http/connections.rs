@@ -218,8 +218,8 @@ async fn a_link_leads_to_no_closed_socket() {
     assert_eq!(peer.connections(), 0);
 }
 
-/// Broken if an agent connects, for a call or before the start, to an address that is closed to it,
-/// whatever the target's name resolves to. Broken, too, if the agent does not report the reason.
+/// Broken if an agent connects, for a call or before the start, to an address that is closed to it
+/// and that the target's name resolves to, or if the agent does not report the reason.
 #[tokio::test]
 async fn no_connection_is_opened_to_a_closed_address() {
     for (http, open_first) in [(Http::V1, None), (Http::V2, None), (Http::V1, Some(1))] {

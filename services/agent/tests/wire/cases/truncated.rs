@@ -1,4 +1,4 @@
-//! Responses whose connection ends too early. RFC 9112 8: incomplete, whatever part was received.
+//! Responses whose connection ends too early. They count as incomplete (RFC 9112, section 8).
 
 use loadpilot_events::plan::Method;
 

@@ -1,7 +1,7 @@
 //! A run of one core against a server, and its counts, call by call.
 //!
-//! Every run is checked for what must hold whatever the target does: each call ends exactly once,
-//! and all counts add up.
+//! The check of a run does not depend on the target: each call ends exactly once, and all counts
+//! add up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
