@@ -52,15 +52,6 @@ def rule(place: str, must: str, value: Any) -> Problem:
     return Problem(place, f"{must} (got {shown(value)})")
 
 
-def of_text(place: str, text: str) -> list[Problem]:
-    """Check that a text is in UTF-8, which not every argument of a process is."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return [rule(place, "must be text in UTF-8", text)]
-    return []
-
-
 def one_of(place: str, choices: Iterable[str], value: Any) -> Problem:
     """Build the problem of a value that is none of a closed set; it names the nearest one."""
     known = list(choices)

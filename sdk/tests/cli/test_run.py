@@ -205,6 +205,8 @@ USAGE = {
     ("scene.py", "--junit", "a", "--markdown", "./a"): "must be another file than that of --junit",
     ("scene.py", "--samples", "a", "--results-json", "a"): "--samples: must be another file than",
     ("scene.py", "--tag", "a=\udcff"): "--tag: must be text in UTF-8",
+    ("scene.py", "--id-header", "\udcff"): "--id-header: must be text in UTF-8",
+    ("scene.py", "--nats-url", "nats://a\udcff@h"): "--nats-url: must be text in UTF-8",
     ("scene.py", "--output", "xml"): "--output: must be one of text, json, csv, ndjson (got 'xml')",
     ("scene.py", "--quiet", "-v"): "--quiet: cannot be used with --verbose",
     ("scene.py", "--warm-up", "10s"): "--warm-up",

@@ -5,7 +5,7 @@ A flag that is off unless it is typed has no value and no default to show.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from cyclopts import Group, Parameter
 
@@ -59,6 +59,8 @@ Value = Literal[
     "text|json|csv|ndjson",
 ]
 """Types of values, as users know them."""
+PATHS = frozenset({"DIR", "FILE", "KIND=URI", "NAME,...|FILE", "RUN|FILE"})
+"""Types of values that may be a path, whose bytes may be in any encoding."""
 
 
 def flag(group: Group, value: Value, text: str, *names: str, default: object = "") -> Parameter:
@@ -69,4 +71,17 @@ def flag(group: Group, value: Value, text: str, *names: str, default: object = "
         metavar=value,
         help=text,
         show_default=str(default) or False,
+        validator=None if value in PATHS else in_utf8,
     )
+
+
+def in_utf8(_type: object, value: Any) -> None:
+    """Check that the value of a flag is in UTF-8, which not every argument of a process is.
+
+    Raises ValueError, which does not quote the value: it may be a secret.
+    """
+    for one in value if isinstance(value, tuple) else [value]:
+        try:
+            str(one).encode()
+        except UnicodeEncodeError:
+            raise ValueError("must be text in UTF-8") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cyclopts import UnknownCommandError, UnknownOptionError
+from cyclopts import UnknownCommandError, UnknownOptionError, ValidationError
 
 from ...problem import Problem, Refused, nearest
 
@@ -63,6 +63,10 @@ def misread(error: CycloptsError) -> str:
         known = [name for name in error.app if not name.startswith("-")]
         hint = _hint(written, known, f"the commands of {command} are ")
         return f'Unknown command "{written}"; {hint}'
+    if isinstance(error, ValidationError) and error.argument is not None:
+        token = error.argument.tokens[0]
+        place = error.argument.name if token.source in {"", "cli"} else token.source
+        return f"{place}: {error.exception_message}"
     return " ".join(str(error).split())
 
 

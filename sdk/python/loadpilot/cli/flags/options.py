@@ -13,7 +13,7 @@ from ...control.coordinator_address import Api
 from ...control.nats_settings import Server
 from ...inputs.units import parse_int
 from ...local.baseline import BASELINE
-from ...problem import Problem, of_text, one_of, rule, without
+from ...problem import Problem, one_of, rule, without
 from ..output import results
 from ..sinks.outs import FLAG as OUT
 from ..sinks.outs import METRICS, Out, StandardOutput, read_metrics, read_outs
@@ -338,8 +338,6 @@ def pairs_of(
         name, separator, value = text.partition("=")
         if not separator or not name:
             problems.append(Problem(place, f"must be NAME=VALUE such as {example}"))
-        elif of_text(place, text):
-            problems.append(Problem(place, "must be text in UTF-8"))
         elif name in pairs:
             problems.append(Problem(place, f"has {name!r} twice; give each name once"))
         else:

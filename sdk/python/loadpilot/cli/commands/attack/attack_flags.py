@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ....inputs.units import Wrong, duration_us, rate_urps
-from ....problem import Problem, of_text, rule, without
+from ....problem import Problem, rule, without
 from ...flags.declaration import MOST_USED, REQUESTS, flag
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ def with_load(own: AttackFlags, flags: RunFlags, problems: list[Problem]) -> Run
     """Write the load of the command as flags of ``loadpilot run``; adds all problems."""
     given = {f"--{name}": _text(getattr(flags, name)) for name in OF_SCENARIOS}
     problems += without(given, "is about scenario files; drop it")
-    problems += of_text("--name", own.name)
     if own.rates is None:
         if own.each is not None:
             problems.append(Problem("--each", "is the duration of each of --rates; add them"))

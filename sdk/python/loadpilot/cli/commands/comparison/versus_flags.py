@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....inputs.units import Wrong, percent_of
-from ....problem import Problem, of_text, rule
+from ....problem import Problem, rule
 from ...flags import target as targets
 from ...flags.run_flags import FIRST, SECOND
 
@@ -44,7 +44,6 @@ def read_sides(flags: VersusFlags, problems: list[Problem]) -> Sides:
     problems += targets.problems(second)
     if not missing and flags.found_target().url == second.url:
         problems.append(rule(SECOND, "must be another URL than --target-a", second.url))
-    problems += of_text("--name-a", flags.name_a) + of_text("--name-b", flags.name_b)
     if flags.name_a == flags.name_b:
         problems.append(rule("--name-b", "must be another name than --name-a", flags.name_b))
     if flags.fleet.detach:
