@@ -167,7 +167,7 @@ def test_rows_are_read(tmp_path: Path, name: str, text: str) -> None:
         ("rows.csv", b"", "is empty"),
         ("rows.csv", b"a,b\n", "has no rows"),
         ("rows.csv", b"a,b\n1,2\n1,2,3\n", "line 3: has 3 fields, but the header has 2"),
-        ("rows.csv", b'a,b\n"1\n2",2\n1\n', "line 4: has 1 fields, but the header has 2"),
+        ("rows.csv", b'a,b\n"1\n2",2\n1\n', "line 4: has 1 field, but the header has 2"),
         ("rows.csv", b"a,\n1,2\n", "line 1: the header must name every column"),
         ("rows.csv", b"a,b,a\n1,2,3\n", "line 1: the header names 'a' twice"),
         ("rows.csv", b'a,b\n1,"2\n', "line 2, column 3: the quotes are not closed"),

@@ -133,6 +133,7 @@ def test_rows_with_a_secret_are_not_stored_with_the_plan(compile_text: Compile) 
     assert not any(b"hunter2" in content for content in compiled.bodies.values())
     (reason,) = compiled.reasons
     assert reason.what == "a row of self.users holds the value of a secret parameter"
+    assert reason.place.endswith("scene.py:6")
     assert "code" in compile_text(text.replace('env("TOKEN", secret=True)', '"x"')).plan
 
 

@@ -156,7 +156,8 @@ impl Checker {
         } else if count > 0 {
             let columns = self.contents.columns.len();
             if count != columns {
-                let what = format!("has {count} fields, but the header has {columns}");
+                let fields = if count == 1 { "field" } else { "fields" };
+                let what = format!("has {count} {fields}, but the header has {columns}");
                 return Err(Misread::on(self.line, what));
             }
             let from = self.offset;

@@ -27,7 +27,8 @@ def init(
 ) -> ExitCode:
     """Create a first scenario, loadpilot.toml, .env.example and lines of .gitignore.
 
-    Files that are there stay as they are.
+    The folder monitoring has Prometheus and Grafana for `docker compose`. Files
+    that are there stay as they are.
     """
     from .commands.project.init import init as execute
 

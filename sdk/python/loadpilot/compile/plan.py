@@ -19,8 +19,7 @@ from ..problem import Problem, Reason, Refused, rule
 from ..request.headers import Secrets
 from ..scenario_file.bundle import Bundle, bundle
 from ..scenario_file.feed_usage import feeds_of, plan_feeds
-from .code.literals import NotCompiledError
-from .code.rows import object_reference, rows_of
+from .code.rows import RowsNotCompiledError, object_reference, rows_of
 from .recorded.tasks import SENT, Tasks, task_names
 from .scenario import replay
 from .scenario import stages as stages_of
@@ -233,8 +232,8 @@ def _encode(
         try:
             used = {name: feeds_of(compiler.cls)[name] for name in compiler.feeds}
             rows = rows_of(used, tasks.secrets)
-        except NotCompiledError as refused:
-            compiler.reasons.append(Reason(at, refused.what))
+        except RowsNotCompiledError as refused:
+            compiler.reasons.append(Reason(refused.place or at, refused.what))
             del plan["code"]
             return compiled
         plan["code"]["rows"] = object_reference(rows)

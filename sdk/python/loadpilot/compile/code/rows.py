@@ -24,17 +24,31 @@ DEPTH_MAX = 20
 """Maximum nesting of a row."""
 
 
+class RowsNotCompiledError(Exception):
+    """Rows of a feed, or of all feeds together, that code cannot have."""
+
+    def __init__(self, place: str | None, what: str) -> None:
+        """Take the line of the feed, None for all feeds, and the reason."""
+        super().__init__(what)
+        self.place = place
+        self.what = what
+
+
 def rows_of(feeds: Mapping[str, Feed], secrets: Secrets) -> bytes:
-    """Write the rows of feeds, given by attribute, as JSON; raises NotCompiledError.
+    """Write the rows of feeds, given by attribute, as JSON; raises RowsNotCompiledError.
 
     Rows that stay in their file are left out.
     """
     for name, feed in feeds.items():
-        _check(name, feed, secrets)
+        try:
+            _check(name, feed, secrets)
+        except NotCompiledError as refused:
+            raise RowsNotCompiledError(feed.place, refused.what) from None
     rows = [[] if file_rows(feed) else feed.rows for feed in feeds.values()]
     written = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(written) > FEED_BYTES_MAX:
-        reject(None, f"its rows have {len(written):,} bytes, the maximum is {FEED_BYTES_MAX:,}")
+        what = f"its rows have {len(written):,} bytes, the maximum is {FEED_BYTES_MAX:,}"
+        raise RowsNotCompiledError(None, what)
     return written
 
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ...problem import Problem
 from ...scenario_file.feed_usage import feeds_of, plan_feeds
 from ..recorded.tasks import task_names
-from .literals import NotCompiledError
 from .program import CodeCompiler
-from .rows import object_reference, rows_of
+from .rows import RowsNotCompiledError, object_reference, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,8 +108,8 @@ def _add_rows(
         return
     try:
         rows = rows_of(taken, secrets)
-    except NotCompiledError as refused:
-        made.problems.append(Problem(at, refused.what))
+    except RowsNotCompiledError as refused:
+        made.problems.append(Problem(refused.place or at, refused.what))
         return
     reference = object_reference(rows)
     plan["code"]["rows"] = reference
