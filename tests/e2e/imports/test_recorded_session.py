@@ -216,20 +216,22 @@ def test_a_download_that_the_client_ends_is_no_think_time(loadpilot: Loadpilot) 
     assert "think times" not in finished.stderr
 
 
-def test_an_authority_of_ones_own_is_named_by_the_environment(
-    loadpilot: Loadpilot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_certificate_of_a_target_is_verified(loadpilot: Loadpilot, tmp_path: Path) -> None:
     """Broken if an untrusted certificate of a target is accepted, or if a target with an authority
-    of its own cannot be reached. 2 s."""
+    of its own cannot be reached. 3 s."""
     own = identity(tmp_path / "tls", "IP:127.0.0.1")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(own.cert, own.key)
+    flags: dict[tuple[str, ...], int] = {
+        (): 502,
+        ("--cacert", str(own.authority)): 200,
+        ("--insecure",): 200,
+    }
     with echo(tls) as (target, _):
-        for status in (502, 200):
-            recording, url = begun(loadpilot, target)
+        for given, status in flags.items():
+            recording, url = begun(loadpilot, target, *given)
             with recording:
-                assert httpx.get(f"{url}/a").status_code == status
-            monkeypatch.setenv("SSL_CERT_FILE", str(own.authority))
+                assert httpx.get(f"{url}/a").status_code == status, given
 
 
 @pytest.mark.parametrize(
@@ -239,6 +241,11 @@ def test_an_authority_of_ones_own_is_named_by_the_environment(
         (("--target", "ftp://h"), "--target: must be http://host"),
         (("--target", "http://h", "--listen", "0.0.0.0:80"), "--listen: must be a port"),
         (("--target", "http://h", "-o", __file__), "is there already; name a new file"),
+        (
+            ("--target", "https://h", "--cacert", "no.pem"),
+            "--cacert: no.pem cannot be read: No such",
+        ),
+        (("--target", "https://h", "--cacert", __file__), "--cacert: must be a PEM file with a"),
     ],
 )
 def test_a_wrong_value_starts_nothing(

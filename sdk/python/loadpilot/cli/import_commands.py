@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ..control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
+from .flags.connection_flags import MACHINE_CERTIFICATES
 from .flags.declaration import OUTPUT, flag
 from .flags.target import DEFAULT
 
@@ -183,6 +184,18 @@ def record(
     listen: Annotated[
         str, flag(OUTPUT, "INT", "Port of this machine to listen on; 0: a free one.", default=9000)
     ] = "9000",
+    cacert: Annotated[
+        str | None,
+        flag(
+            OUTPUT,
+            "FILE",
+            "Certificates to trust for the target, PEM.",
+            default=MACHINE_CERTIFICATES,
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool, flag(OUTPUT, "", "Do not verify the certificate of an https target.")
+    ] = False,
     output: ScenarioOutput = None,
     with_assets: Annotated[
         bool, flag(OUTPUT, "", "Keep requests of scripts, styles, fonts and images.")
@@ -196,4 +209,6 @@ def record(
     """
     from .commands.project.record import record as execute
 
-    return execute(target, listen, output, with_assets=with_assets)
+    return execute(
+        target, listen, output, cacert=cacert, insecure=insecure, with_assets=with_assets
+    )

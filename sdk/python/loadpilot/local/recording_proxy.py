@@ -23,6 +23,7 @@ from ..scenario_file.imports.urls import ABSOLUTE, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from ssl import SSLContext
 
     from aiohttp import ClientResponse, ClientSession, web
     from multidict import CIMultiDict, CIMultiDictProxy
@@ -67,6 +68,8 @@ class RecordingProxy:
     """Scheme, host and port of the target."""
     tell: Callable[[str], None]
     """Shows a line to the user."""
+    tls: SSLContext
+    """What is checked of the certificate of an https target."""
     exchanges: list[Exchange] = field(default_factory=list)
     """The recorded exchanges, in the order in which the requests came."""
     bodies_bytes: int = 0
@@ -88,6 +91,7 @@ class RecordingProxy:
 
         # Responses are passed on unchanged: their coding, cookies and redirects.
         async with aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=self.tls),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from typing import TYPE_CHECKING
 
 from ....control.exit_code import ExitCode
@@ -29,7 +30,15 @@ PORT_MAX = 65_535
 COMMAND = "record"
 
 
-def record(target: str, listen: str, output: str | None, *, with_assets: bool) -> ExitCode:
+def record(
+    target: str,
+    listen: str,
+    output: str | None,
+    *,
+    cacert: str | None,
+    insecure: bool,
+    with_assets: bool,
+) -> ExitCode:
     """Record until Ctrl-C, and write the scenario of the recorded requests."""
     chosen = resolve([target])
     problems = problems_of_target(chosen)
@@ -41,15 +50,32 @@ def record(target: str, listen: str, output: str | None, *, with_assets: bool) -
     if not listen.isascii() or not listen.isdigit() or int(listen) > PORT_MAX:
         must = "must be a port of this machine, 0 to 65535; 0 takes a free one"
         problems.append(rule("--listen", must, listen))
-    if problems or origin is None:
+    tls = _tls(cacert, problems, insecure=insecure)
+    if problems or origin is None or tls is None:
         return refuse(problems, NOTHING)
     with Interruptions() as interruptions:
         try:
-            proxy = RecordingProxy(int(listen), origin, lambda line: note(safe(line)))
+            proxy = RecordingProxy(int(listen), origin, lambda line: note(safe(line)), tls)
             return write_new(output, lambda: _recorded(proxy, interruptions, with_assets))
         except OSError as error:
             say(f"error: --listen: port {listen} cannot be opened: {error.strerror or error}")
             return ExitCode.INFRASTRUCTURE
+
+
+def _tls(cacert: str | None, problems: list[Problem], *, insecure: bool) -> ssl.SSLContext | None:
+    """Return what is checked of the certificate of the target; adds the problem of the file."""
+    try:
+        context = ssl.create_default_context(cafile=cacert)
+    except ssl.SSLError:
+        problems.append(rule("--cacert", "must be a PEM file with a CERTIFICATE", cacert))
+        return None
+    except OSError as error:
+        problems.append(Problem("--cacert", f"{cacert} cannot be read: {error.strerror}"))
+        return None
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _recorded(proxy: RecordingProxy, interruptions: Interruptions, with_assets: bool) -> str:  # noqa: FBT001
