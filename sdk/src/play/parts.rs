@@ -1,8 +1,9 @@
 //! The parts of a scenario: functions and checks.
 
 use loadpilot_agent::users::script::Part;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyAssertionError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 
 use super::client::Execution;
 use super::response::PyResponse;
@@ -84,7 +85,7 @@ impl Check {
         last: &Py<PyResponse>,
     ) -> PyResult<()> {
         if self.takes_response {
-            return self.function.call1(py, (instance, last)).map(drop);
+            return self.judge(self.function.bind(py).call1((instance, last))?);
         }
         let response = last.bind(py).get();
         let body = match response.json(py) {
@@ -94,6 +95,18 @@ impl Check {
             Err(error) => return Err(error),
         };
         let status = response.status_code();
-        self.function.call1(py, (instance, status, body)).map(drop)
+        self.judge(self.function.bind(py).call1((instance, status, body))?)
+    }
+
+    /// A check fails by an exception; one that returns False, as checks of other tools do, must not
+    /// pass.
+    fn judge(&self, returned: Bound<'_, PyAny>) -> PyResult<()> {
+        if !returned.is(PyBool::new(returned.py(), false)) {
+            return Ok(());
+        }
+        let name = self.function.bind(returned.py()).getattr("__name__")?;
+        Err(PyAssertionError::new_err(format!(
+            "{name}() returned False"
+        )))
     }
 }

@@ -278,6 +278,7 @@ def test_explain_says_what_runs_where(loadpilot: Loadpilot) -> None:
         "Weighted: compiled, no Python runs under load",
         "  task often: compiled to GET /often",
         "  task rarely: compiled to POST /rarely",
+        "  cookies that the target sets are not sent back: no task reads a response",
     ]
 
 
@@ -463,3 +464,29 @@ class S(VUser):
     assert "FileNotFoundError" in reason
     assert "scene_1.py:7" in reason
     assert oracle.counts().received == 0
+
+
+def test_a_check_that_returns_false_has_failed(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a check as other tools have it, which returns a bool, passes whatever the response
+    is. 2 s."""
+    scene = (
+        HEAD
+        + """
+@scenario(rps=10, duration="2s", mode="constant")
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/")
+
+    def check_t(self, status_code: int, body: object) -> bool:
+        return status_code == 200
+"""
+    )
+    oracle.status(500, fraction=0.5)
+    finished = loadpilot.run(scene, oracle.url, "--threshold", "checks=100")
+    assert finished.judged == 1, finished.stderr
+    assert finished.report["checks"] == {"passed": 10, "failed": 10}
+    (raised,) = finished.report["tasks"][0]["raised"]
+    assert raised["text"] == "AssertionError: check_t() returned False"
+    explained = loadpilot.call("explain", "scene_1.py").stdout
+    assert "scene_1.py:11: check_t: returns a value: a check that returns False has failed" in explained

@@ -198,7 +198,7 @@ def _result(body: Body, inner: Body, target: Callee, into: int | None) -> tuple[
     plain = [one.value if isinstance(one, ast.Await) else one for one in value]
     names = {one.id for one in plain if isinstance(one, ast.Name) and one.id in inner.answers}
     asks = [one for one in plain if is_call_of(one, inner.client)]
-    if not value or all(isinstance(one, ast.Constant) and one.value is None for one in plain):
+    if not value or all(is_none(one) for one in plain):
         return "nothing", 0
     if not names and not asks:
         return "value", body.new_local(f"{target.function.__name__}()")
@@ -221,6 +221,11 @@ def _returns(node: Function) -> list[ast.Return]:
     return [one for one in ast.walk(node) if isinstance(one, ast.Return)]
 
 
+def is_none(value: ast.expr) -> bool:
+    """Whether an expression is the literal None."""
+    return isinstance(value, ast.Constant) and value.value is None
+
+
 def _ends(statements: list[ast.stmt]) -> bool:
     """Whether every path through these statements returns or raises."""
     match statements[-1]:
@@ -238,15 +243,15 @@ def inline_return(body: Body, node: ast.Return) -> None:
     """Compile a return of an inlined function."""
     kind, result = body.result or ("nothing", 0)
     value = node.value
-    is_none = value is None or (isinstance(value, ast.Constant) and value.value is None)
+    is_nothing = value is None or is_none(value)
     if kind == "answer" and isinstance(value, ast.Name):
         body.must_be_bound(value)
     elif kind == "answer" and value is not None:
         if not body.request(value, result):
             reject(node, f"returns {describe(value)}")
     elif kind == "value":
-        made: Any = {"literal": "none"} if is_none or value is None else body.expression(value)
+        made: Any = {"literal": "none"} if value is None else body.expression(value)
         body.does.append({"set": {"local": result, "to": made}})
-    elif value is not None and not is_none:
+    elif value is not None and not is_nothing:
         body.expression_statement(value)
     body.does.append("return")

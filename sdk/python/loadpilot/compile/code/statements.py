@@ -13,7 +13,7 @@ from ...inputs.units import Wrong, duration_us
 from ...scenario_file.constants import describe
 from . import builtins
 from .batches import batch, batch_loop, picked_answer, unpack_batch
-from .calls import inline_call, inline_return, returns_answer
+from .calls import inline_call, inline_return, is_none, returns_answer
 from .expressions import Lowering, ScenarioContext
 from .literals import literal, reject
 from .signatures import Assignments, awaits_requests, check_signature, is_call_of
@@ -175,6 +175,9 @@ class Body(Lowering):
             case ast.Return() if self.result is not None:
                 inline_return(self, node)
             case ast.Return(value=value):
+                # Only a check has no client.
+                if self.client is None and value is not None and not is_none(value):
+                    reject(node, "returns a value: a check that returns False has failed")
                 if value is not None and not isinstance(value, ast.Constant):
                     self.expression_statement(value)
                 self.does.append("return")

@@ -19,6 +19,8 @@ from ...output.refusal import refuse
 if TYPE_CHECKING:
     from ....compile.plan import Compiled
 
+COOKIELESS = "  cookies that the target sets are not sent back: no task reads a response"
+"""What constant requests lack."""
 PLACEHOLDER_TARGET = "http://localhost"
 """Target of a plan that is never run."""
 
@@ -51,7 +53,7 @@ def execution_lines(compiled: Compiled) -> list[str]:
         return [f"{name}: compiled, no Python runs under load", *parts, *hooks]
     if not compiled.reasons:
         tasks = [f"  task {safe(task['name'])}: {_calls(task['steps'])}" for task in plan["tasks"]]
-        return [f"{name}: compiled, no Python runs under load", *tasks, *hooks]
+        return [f"{name}: compiled, no Python runs under load", *tasks, COOKIELESS, *hooks]
     lines = [f"{name}: runs in Python, because"]
     lines += [f"  {safe(str(reason))}" for reason in compiled.reasons]
     lines += [f"  {safe(part)}: could be compiled" for part in compiled.parts]
