@@ -32,9 +32,13 @@ pub enum Rules {
     /// The target is not the reason of a run that started no arrival.
     #[serde(rename = "3")]
     V3,
+    /// Neither is it the reason of arrivals that were lost. A late load generator degrades a closed
+    /// loop, whose latency includes the delay.
+    #[serde(rename = "4")]
+    V4,
 }
 
 impl Rules {
     /// Rules of new runs.
-    pub const CURRENT: Self = Self::V3;
+    pub const CURRENT: Self = Self::V4;
 }

@@ -8,6 +8,7 @@ use loadpilot_events::answers::report::{
 };
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
+use loadpilot_events::rules::Rules;
 
 use crate::tally::ratio::percent;
 
@@ -97,14 +98,14 @@ fn nothing_started(report: &Report) -> Option<Finding> {
         .flatten()
 }
 
-/// In a closed loop a late or busy generator shows as a lower rate: there is no schedule to fall
-/// behind.
+/// In a closed loop a busy generator shows as a lower rate: there is no schedule to fall behind.
 fn is_closed_loop(report: &Report) -> bool {
     report.run.users.is_some()
 }
 
 fn schedule_lag(report: &Report) -> Option<Finding> {
-    if is_closed_loop(report) {
+    let is_closed = is_closed_loop(report);
+    if is_closed && report.run.rules < Rules::V4 {
         return None;
     }
     let lag_us = report.generator.schedule_lag.as_ref()?.p99_us;
@@ -116,11 +117,14 @@ fn schedule_lag(report: &Report) -> Option<Finding> {
     let limit = |(floor_us, share): (u64, u64)| floor_us.max(response_us * share / 100);
     let (degraded_us, invalid_us) = (limit(LAG_DEGRADED), limit(LAG_INVALID));
     let (grade, limit_us) = match lag_us {
-        lag if lag > invalid_us => (Grade::Invalid, invalid_us),
+        lag if lag > invalid_us && !is_closed => (Grade::Invalid, invalid_us),
         lag if lag > degraded_us => (Grade::Degraded, degraded_us),
         _ => return None,
     };
-    let evidence = format!("schedule lag p99 {lag_us} µs, limit {limit_us} µs");
+    let mut evidence = format!("schedule lag p99 {lag_us} µs, limit {limit_us} µs");
+    if is_closed {
+        evidence.push_str("; the rate is that of the users, and their latency includes the lag");
+    }
     finding(FindingKind::ScheduleLag, grade, evidence)
 }
 

@@ -281,7 +281,7 @@ impl LiveView {
         }
         match control.rules() {
             Rules::V1 => TaskRaises::default(),
-            Rules::V2 | Rules::V3 => sum,
+            Rules::V2 | Rules::V3 | Rules::V4 => sum,
         }
     }
 

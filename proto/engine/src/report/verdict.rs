@@ -125,11 +125,20 @@ fn overload(plan: &Plan, report: &Report) -> Option<String> {
     // A run that started nothing has other reasons, such as that no request was finished.
     let is_begun = report.arrivals.started > 0 || report.run.rules < Rules::V3;
     (is_begun && is_short && !is_gated).then(|| {
-        let dropped = dropped_by_generator(report);
         let counts = &report.arrivals;
+        let dropped = dropped_by_generator(report);
+        let lost = match report.run.rules >= Rules::V4 {
+            true => counts.lost,
+            false => 0,
+        };
         let unstarted = counts.planned.saturating_sub(counts.started);
-        let is_generators = dropped > 0 && dropped >= unstarted / 2;
+        let of_generator = dropped + lost;
+        let is_generators = of_generator > 0 && of_generator >= unstarted / 2;
         let meaning = match short > OVERLOAD_PCT {
+            _ if is_generators && lost > 0 => format!(
+                "the load generator dropped {dropped} and lost {lost}, which says nothing of the \
+                 target"
+            ),
             _ if is_generators => {
                 format!("the load generator dropped {dropped}, which says nothing of the target")
             }

@@ -61,7 +61,7 @@ impl Query {
         {
             problems.push(Problem::new("from_us", "must be below to_us", from_us));
         }
-        if bucket == Some(0) {
+        if slice.bucket_us == Some(0) {
             let rule = format!("must be a tick ({tick_us}) or more");
             problems.push(Problem::new("bucket_us", rule, 0));
         }
@@ -115,7 +115,8 @@ pub(crate) fn whole_ticks(
 ) -> Option<u32> {
     let us = us?;
     if !us.is_multiple_of(tick_us) {
-        let nearest = us.saturating_add(tick_us / 2) / tick_us * tick_us;
+        let ticks = us.saturating_add(tick_us / 2) / tick_us;
+        let nearest = ticks.max(1) * tick_us;
         let rule = format!("must be a whole number of ticks of {tick_us} µs, such as {nearest}");
         problems.push(Problem::new(field, rule, us));
     }

@@ -421,8 +421,9 @@ fn every_order_of_a_small_block_is_about_as_likely() {
     assert!(even, "{orders:?}");
 }
 
-/// A generator that is busy or late makes a closed loop slower, which its rate shows. A gate that
-/// needs a schedule does not pass in a closed loop, even if the plan check let it through.
+/// A generator that is busy or drops makes a closed loop slower, which its rate shows; one that is
+/// late also adds to its latency. A gate that needs a schedule does not pass in a closed loop, even
+/// if the plan check let it through.
 #[test]
 fn a_closed_loop_is_not_judged_by_a_schedule() {
     let mut report = sound::report();
@@ -435,6 +436,14 @@ fn a_closed_loop_is_not_judged_by_a_schedule() {
     assert_eq!(certificate(&report).findings.len(), 3);
     report.run.users = Some(8);
     assert_eq!(certificate(&report).grade, Grade::Valid);
+    report.run.rules = Rules::V4;
+    let judged = certificate(&report);
+    assert_eq!((judged.grade, judged.findings.len()), (Grade::Degraded, 1));
+    assert!(
+        judged.findings[0]
+            .evidence
+            .contains("latency includes the lag")
+    );
     let mut gated = plan(&mut Dice::new(1), 8, 1);
     for metric in [Metric::DroppedRate, Metric::Shortfall] {
         for task in [None, Some(report.tasks[0].name.clone())] {

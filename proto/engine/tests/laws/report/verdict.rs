@@ -167,6 +167,21 @@ fn a_shortfall_names_its_cause() {
     assert!(reason.contains("the target accepts no more"), "{reason}");
 }
 
+/// Broken if the verdict blames the target for arrivals that were lost with an agent, or if an older
+/// log gets another reason.
+#[test]
+fn lost_arrivals_say_nothing_of_the_target() {
+    let reason = |rules| {
+        let mut report = sound::report();
+        let rest = report.arrivals.planned / 2;
+        (report.arrivals.started, report.arrivals.lost) = (report.arrivals.planned - rest, rest);
+        (report.rates.shortfall_pct, report.run.rules) = (50.0, rules);
+        verdict(&plan(Vec::new()), &report).reasons.join("; ")
+    };
+    assert!(reason(Rules::V4).contains("says nothing of the target"));
+    assert!(reason(Rules::V3).contains("the target accepts no more"));
+}
+
 /// Value of each metric in [`measured`], for the run and for its task.
 const VALUES: [(Metric, f64, f64); 21] = [
     (Metric::P50Ms, 1.0, 1.0),
