@@ -67,6 +67,40 @@ def test_a_second_interruption_does_not_wait_for_answers(
     assert {request.outcome for request in oracle.requests()} == {Outcome.UNANSWERED}
 
 
+def test_tasks_that_the_end_of_the_run_cuts_off_have_no_error(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a user who ends a run fails it: tasks that are cut off raise an error, which is
+    none of theirs. 4 s."""
+    scene = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+@scenario(rps=20, duration="60s", mode="constant")
+class S(VUser):
+    def on_start(self, client: LoadClient) -> None:
+        self.token = client.get("/login").headers.get("X-Token")
+
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/fast")
+        client.get("/slow").raise_for_status()
+"""
+    oracle.silent(path="/slow")
+    for compiled in (True, False):
+        text = scene.replace("@scenario(", "@scenario(" if compiled else "@scenario(compile=False, ")
+        before = oracle.counts().received
+        with loadpilot.start(text, oracle.url) as running:
+            assert oracle.wait_count(before + 40, 30)
+            running.signal(signal.SIGINT)
+            running.until("stopping")
+            running.signal(signal.SIGINT)
+            finished = running.end(10)
+        assert finished.stdout.startswith("verdict      STOPPED"), finished.stdout
+        report = finished.report
+        assert report["calls"]["outcomes"]["cancelled"] == report["arrivals"]["started"]
+        assert report.get("task_raises") is None
+
+
 def test_an_interruption_before_the_start_starts_nothing(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

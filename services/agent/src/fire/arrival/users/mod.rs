@@ -114,8 +114,11 @@ impl<W: Wire> ArrivalRunner<W> {
         }
         if let Some(text) = result.raised {
             all_ok = false;
-            self.count_raised(arrival, RaisedBy::Task, &text, result.trace.as_deref());
-            self.count_task_raised(arrival, last);
+            // The end of the run cut the call off: the task has no error of its own.
+            if last != Some(Outcome::Cancelled) {
+                self.count_raised(arrival, RaisedBy::Task, &text, result.trace.as_deref());
+                self.count_task_raised(arrival, last);
+            }
         }
         if let Some(text) = result.blocked {
             self.count_raised(arrival, RaisedBy::Blocking, &text, None);
