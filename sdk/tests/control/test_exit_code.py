@@ -15,6 +15,7 @@ PLAN = {"field": "plan", "rule": "must be sound", "value": "x"}
 FAIL = {"verdict__passed": False}
 INVALID = {"certificate__grade": "INVALID"}
 UNANSWERED = {"run__unanswered": {"calls": 250, "causes": {"refused": 250}}}
+REFUSED = {"calls__outcomes": {"connect": 10, "ok": 0}}
 DEGRADED = {"certificate__grade": "DEGRADED"}
 
 
@@ -45,6 +46,9 @@ TABLE: list[tuple[dict[str, Any], ExitCode | None, bool, int]] = [
     (ended("stopped") | FAIL, None, False, 1),
     (ended("stopped") | FAIL | UNANSWERED, None, False, 3),
     (ended("stopped") | FAIL | UNANSWERED, INTERRUPTED, False, 130),
+    (FAIL | REFUSED, None, False, 3),
+    (FAIL | REFUSED, INTERRUPTED, False, 130),
+    (FAIL | {"calls__outcomes": {"connect": 9, "ok": 1}}, None, False, 1),
     (ended("abandoned"), None, False, 3),
     (ended("aborted"), None, False, 3),
     (ended("failed"), None, False, 4),

@@ -185,7 +185,7 @@ ROWS = [
     Row(
         "a latency gate over calls that never reached a server",
         plain(', thresholds={"p99_ms": 1000}'),
-        1,
+        3,
         "no request was answered well",
         {"verdict.thresholds.0.actual": None, "verdict.thresholds.0.passed": False},
         flags=["--no-early-abort"],

@@ -133,7 +133,7 @@ def test_a_target_that_refuses_connections_is_not_green(loadpilot: Loadpilot) ->
         closed.bind(("127.0.0.1", 0))  # not listening: connections are refused, the port is taken
         target = f"http://127.0.0.1:{closed.getsockname()[1]}"
         finished = loadpilot.run(SCENE.format(more=""), target)
-    assert finished.judged == 1, finished.stderr
+    assert finished.code == 3, finished.stderr
     assert finished.report["calls"]["outcomes"]["connect"] == 100
     assert "no request was answered well" in finished.stdout
 

@@ -75,11 +75,17 @@ def ending_code(  # noqa: PLR0911  (one line per rule, in the order of precedenc
         return ExitCode.INFRASTRUCTURE
     if interruption is not None:
         return interruption
-    if run.get("unanswered") is not None:
+    if is_unanswered(report):
         return ExitCode.INCOMPLETE
     if run["state"] != "sealed" or ending not in {"completed", "stopped"}:
         return ExitCode.INCOMPLETE
     return ExitCode.PASSED
+
+
+def is_unanswered(report: Report) -> bool:
+    """Whether no call reached a server; a run of less than 5 s is not ended early for it."""
+    outcomes = {name for name, count in report["calls"]["outcomes"].items() if count}
+    return report["run"].get("unanswered") is not None or outcomes == {"connect"}
 
 
 def is_trusted(report: Report, *, strict: bool) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from ...control.exit_code import ExitCode, ending_code, exit_code, is_trusted
+from ...control.exit_code import ExitCode, ending_code, exit_code, is_trusted, is_unanswered
 from ...control.terminal import safe, safe_lines
 from .verdict import ending_lines, findings, gate_figures
 
@@ -91,7 +91,7 @@ class RunEnd:
 def _ended(report: Report, interruption: ExitCode | None) -> Case:
     code = ending_code(report, interruption, fault=False)
     lines = [f"{label} {text}".strip() for label, text in ending_lines(report)]
-    if report["run"].get("unanswered") is not None:
+    if is_unanswered(report):
         lines.insert(0, "no server answered")
     if interruption is not None:
         lines.insert(0, INTERRUPTED_BY[interruption])

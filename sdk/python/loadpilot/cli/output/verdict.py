@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...control.exit_code import ExitCode, exit_code
+from ...control.exit_code import ExitCode, exit_code, is_unanswered
 from ...control.figures import against, number, plural, seconds
 from ...control.outcome import quality_reason, verdict, verdict_text
 from ...control.terminal import inert, safe
@@ -152,7 +152,7 @@ def _reasons(judged: Report, *, is_judged: bool) -> Iterator[str]:
         if certificate["grade"] == "INVALID":
             yield f"certificate INVALID: {quality_reason(certificate)}"
         yield from (f"{label} {text}" for label, text in ending_lines(judged))
-        if judged["run"].get("unanswered") is not None:
+        if is_unanswered(judged):
             yield UNANSWERED
     for gate in failed:
         actual, limit = gate_figures(gate)
