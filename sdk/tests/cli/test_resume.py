@@ -77,7 +77,7 @@ def one_log(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("fault", "code", "said"),
     [
-        (LogUnavailable("log unavailable: no space left on device"), 3, "shows what is there"),
+        (LogUnavailable("log unavailable: no space left on device"), 3, "stores it, and"),
         (StackFault("the local stack failed"), 4, "the local stack failed"),
     ],
 )

@@ -18,12 +18,14 @@ def report_log_unavailable(fault: LogUnavailable, log_dir: Path | None) -> ExitC
     where = f" (logs: {log_dir})" if log_dir is not None else ""
     say(f"error: {safe_lines(str(fault))}{where}")
     if log_dir is not None:
-        waits, healed = "in files beside the log", "its disk can be written to again"
+        advice = (
+            "in files beside the log; once its disk can be written to again, `loadpilot resume` or "
+            "the next run in this folder stores it, and `loadpilot report` shows it"
+        )
     else:
-        waits = "with the agents"
-        healed = "the disk of its server can be written to and nats-server was started again"
-    say(
-        f"the load was stopped. What is not stored yet waits {waits}; once {healed}, "
-        "`loadpilot report` shows what is there"
-    )
+        advice = (
+            "with the agents; once the disk of its server can be written to and nats-server was "
+            "started again, `loadpilot report` shows what is there"
+        )
+    say(f"the load was stopped. What is not stored yet waits {advice}")
     return ExitCode.INCOMPLETE
