@@ -23,7 +23,7 @@ from ...request.kwargs import EXTRAS, unknown_keyword
 from ...request.streams import stream_options
 from .body_store import BodyStore
 from .constant_check import check_constant
-from .locust_attributes import ignored_attributes
+from .locust_settings import ignored_attributes
 from .record import Recorded, record
 
 if TYPE_CHECKING:
