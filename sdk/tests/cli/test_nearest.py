@@ -42,10 +42,17 @@ def test_slips_are_counted_alike_both_ways(one: str, other: str) -> None:
     assert abs(len(one) - len(other)) <= edit_distance(one, other) <= max(len(one), len(other))
 
 
+KINDS = "the kinds are curl, har, jmx, k6, openapi, postman, targets"
 SAID = {
     ("run", "x.py", "--durations", "3s"): "Unknown option: --durations; did you mean --duration?",
     ("runs", "--agents", "2"): "Unknown option: --agents; loadpilot runs takes ",
     ("rnu",): 'Unknown command "rnu"; did you mean run?',
+    ("import", "locust", "x.py"): f'Unknown kind "locust"; {KINDS}; docs/migrate/locust.md',
+    ("import", "locust", "x.py", "-o", "y.py"): f'Unknown kind "locust"; {KINDS}; docs/migrate/',
+    ("import", "a.lprun", "b.lprun"): "Unused Tokens: ['b.lprun']",
+    ("import", "gatling", "x"): f'Unknown kind "gatling"; {KINDS}; docs/migrate/gatling.md',
+    ("import", "k7", "x.js"): f'Unknown kind "k7"; {KINDS}; did you mean k6?',
+    ("import", "jmeter", "x.jmx"): f'Unknown kind "jmeter"; {KINDS}; did you mean jmx?',
     ("start",): 'Unknown command "start"; the commands of loadpilot are ',
 }
 

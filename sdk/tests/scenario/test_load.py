@@ -17,6 +17,8 @@ HAS_LINE_OF_NULLS = sys.version_info >= (3, 11, 4)
 FILES = {
     "class S(:\n": (":1", "SyntaxError: invalid syntax in `class S(:`"),
     "x = 1\n  y = 2\n": (":2", "IndentationError"),
+    "from locust import HttpUser\n": (":1", "a file of Locust: see docs/migrate/locust.md"),
+    "try:\n    import locust\nexcept ImportError:\n    pass\n": ("", "docs/migrate/locust.md"),
     "import nothing_of_that_name\n": (":1", "No module named 'nothing_of_that_name'"),
     "from os import nothing\n": (":1", "ImportError while it was imported"),
     "import sys\nsys.exit(0)\n": (":2", "called sys.exit(0)"),

@@ -187,6 +187,55 @@ def test_odd_tasks_and_checks_of_none_are_refused(hooks: str, refuse_text: Refus
     assert any(HOOKS[hooks] in problem.what for problem in problems), problems
 
 
+LOCUST = {
+    "wait_time = lambda self: 1.0": "wait= or pacing= of @scenario",
+    "wait_time = 1": "wait= or pacing= of @scenario",
+    "def wait_time(self): return 1.0": "wait= or pacing= of @scenario",
+    "tasks = [len]": "@task(weight=N)",
+    "weight = 3": "share= of @scenario",
+    "fixed_count: int = 1": "users= of @scenario",
+    "host = 'http://localhost'": "--target",
+}
+INHERITED = """
+    class Base(VUser):
+        {hooks}
+    @scenario(users=1)
+    class S(Base):
+        {more}
+        @task
+        def t(self, client):
+            host = weight = 1
+            client.get('/')
+"""
+
+
+@pytest.mark.parametrize("hooks", LOCUST)
+def test_attributes_of_locust_are_not_ignored(hooks: str, refuse_text: Refuse) -> None:
+    """Broken if a user ported from Locust runs without its pauses, or with other shares, and
+    nothing says so."""
+    own = SCENE.format(body="client.get('/')", hooks=hooks, extra="")
+    for text, line in (own, 12), (INHERITED.format(hooks=hooks, more=""), 4):
+        (problem,) = refuse_text(text)
+        assert problem.place.endswith(f"scene.py:{line}")
+        assert "in Locust" in problem.what
+        assert LOCUST[hooks] in problem.what
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "def check_t(self, status_code, body): assert self.weight",
+        "def check_t(self, status_code, body): assert getattr(self, 'weight')",
+        "@task(weight=weight)\n        def u(self, client): client.get('/')",
+        "@property\n        def rank(self): return type(self).weight",
+    ],
+)
+def test_an_attribute_that_the_scenario_reads_is_its_own(read: str, compile_text: Compile) -> None:
+    """Broken if a scenario cannot give its own data a name that Locust uses, too."""
+    text = INHERITED.format(hooks="pass", more=f"weight = 3\n        {read}")
+    assert compile_text(text).plan["users"] == 1
+
+
 REQUESTS = {
     "client.get('a')": "must begin with /",
     "client.get('')": "must begin with /",

@@ -211,6 +211,10 @@ FLAGS = {
     Overrides(user_stages="2s:5", as_fast_as_possible=True): "--max: cannot be used: --user-stages",
     Overrides(user_stages="2s:5", rps="5"): "--rps: cannot be used with --user-stages",
     Overrides(user_stages="2s:5", stages="2s:5"): "--stages: cannot be used with --user-stages",
+    Overrides(user_stages="2s:0"): "--user-stages: must let a user begin",
+    Overrides(thresholds=("shortfall=3",), users=5): "--threshold shortfall: must not be a gate",
+    Overrides(hold=("shortfall=3",), rps="5"): "--hold shortfall: must be a figure that",
+    Overrides(hold=("p99_ms=3",), users=5): "has users; leave out --users",
     Overrides(user_stages="2s:1"): "--user-stages: must let a user begin",
     Overrides(warm_up="-1s"): "--warm-up: must be a duration",
     Overrides(thresholds=("p99_ms",)): "--threshold: must be key=value",
@@ -421,6 +425,8 @@ def test_gates_that_need_a_plan_are_refused_in_a_closed_loop(refuse_text: Refuse
     problems = refuse_text(SCENE.format(said=settings))
     assert len(problems) == 2
     assert all("must not be a gate of a closed loop" in str(problem) for problem in problems)
+    (problem,) = refuse_text(SCENE.format(said="users=5"), Overrides(hold=("p99_ms=3",)))
+    assert "set rps= in place of users= (" in problem.what
 
 
 def test_a_call_may_have_time_outs_in_parts(compile_text: Compile) -> None:

@@ -51,6 +51,17 @@ class Hooked(lp.VUser):
     def look(self, client):
         client.get("/")
 """
+MIX = """
+from loadpilot import VUser, scenario, task
+@scenario(share=3, users=4, duration="1s")
+class Browse(VUser):
+    @task
+    def look(self, client):
+        client.get("/")
+@scenario(share=1, pacing="0.5s")
+class Buy(Browse):
+    pass
+"""
 BROKEN = """
 from loadpilot import VUser, scenario, task
 @scenario(rps=40)
@@ -166,6 +177,7 @@ def write_files(folder: Path) -> None:
     for name, text in (
         ("shop.py", SHOP),
         ("played.py", PLAYED),
+        ("mix.py", MIX),
         ("broken.py", BROKEN),
         ("failing.py", FAILING),
         ("hanging.py", HANGING),
@@ -188,10 +200,15 @@ def test_scenario_files_are_compiled_by_a_child(loadpilot: Loadpilot, oracle: Or
             "scenarios/broken.py": [],
             "scenarios/failing.py": ["Failing"],
             "scenarios/hanging.py": ["Hanging"],
+            "scenarios/mix.py": ["Browse", "Buy"],
             "scenarios/played.py": ["Played", "Hooked"],
             "scenarios/shop.py": ["Shop"],
         }
+        types = {one["file"]: one["types"] for one in files if one["types"]}
+        assert types == {"scenarios/mix.py": ["Browse", "Buy"]}
         assert not (loadpilot.folder / "imported_by").exists()
+        mixed = compile_file(gateway, known, "mix")
+        assert json.loads(mixed["plan"])["scenario"] == "Browse+Buy"
         shop, other = {"file": "scenarios/shop.py"}, {"Origin": "http://evil.test"}
         assert gateway.tell("/scenarios/plan", shop).status == 401
         assert gateway.tell("/scenarios/plan", shop, known | other).status == 403

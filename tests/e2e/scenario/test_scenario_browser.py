@@ -122,6 +122,29 @@ def test_a_file_a_scenario_and_a_target_are_asked_for(folder: Path, oracle: Orac
     assert (folder / "executed").exists()
 
 
+@pytest.mark.slow
+def test_user_types_with_shares_run_together(folder: Path) -> None:
+    """Broken if a file of user types can be run by its name only, or if the load of one type is
+    shown as that of a scenario of its own. 2 s."""
+    text = scene(Browse='share=3, user_stages=[("1s", 4), ("1s", 2)]', Buy='share=1, pacing="1s"')
+    (folder / "scenarios" / "mix.py").write_text(text, encoding="utf-8")
+    with begun(folder, "--dry-run") as terminal:
+        until_asked(terminal, FILE)
+        terminal.press(DOWN + ENTER)
+        until_asked(terminal, ("Which scenario of scenarios/mix.py?", "Buy  "))
+        rows = [row.strip() for row in terminal.cells.text if "alone" in row or " · " in row]
+        assert rows == [
+            "All together   Browse + Buy, up to 4 users · 2 stages · closed loop",
+            "Browse         alone",
+            "Buy            alone",
+        ]
+        terminal.press(ENTER)
+        until_asked(terminal, TARGET)
+        terminal.press(ENTER)
+        assert terminal.end() == 0
+        assert '"scenario":"Browse+Buy"' in terminal.raw
+
+
 def test_without_colours_everything_can_be_read(folder: Path) -> None:
     """Broken if text is unreadable with NO_COLOR, or if the run ignores it."""
     with begun(folder, "--dry-run", NO_COLOR="1") as terminal:

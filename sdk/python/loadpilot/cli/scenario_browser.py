@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from ..scenario_file.scenario_list import ListedScenario, ScenarioFile
 
 BACK = "Back"
+TOGETHER = "All together"
+"""Entry of the scenarios with shares; no class has a name with a blank."""
+ALONE = "alone"
 GAP = 3
 """Cells between a name and the text beside it."""
 
@@ -38,7 +41,7 @@ class Choice:
 
     file: str
     scenario: str | None
-    """None where it was not asked for."""
+    """None where it was not asked for, or for all scenarios with shares."""
     target: str | None
     """None where it was not asked for."""
 
@@ -93,7 +96,8 @@ class ScenarioBrowser(App[Choice]):
                         continue
                     if target is None:
                         break
-                self.exit(Choice(file.file, scenario, target))
+                one = None if scenario == TOGETHER else scenario
+                self.exit(Choice(file.file, one, target))
                 return
         self.exit(None)
 
@@ -107,6 +111,9 @@ class ScenarioBrowser(App[Choice]):
     async def _scenario(self, file: ScenarioFile, before: str | None) -> str | None:
         """Ask for a scenario, beginning at the one chosen before; None to go back."""
         rows = [(one.name, one.load) for one in file.scenarios]
+        if file.types:
+            rows = [(TOGETHER, f"{' + '.join(one.name for one in file.types)}, {file.load}")]
+            rows += [(one.name, ALONE) for one in file.scenarios]
         question = f"Which scenario of {safe(file.file)}?"
         return await self.push_screen_wait(List(question, rows, at=before, back=True))
 

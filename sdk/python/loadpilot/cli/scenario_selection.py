@@ -44,7 +44,7 @@ def select(flags: RunFlags) -> tuple[str, RunFlags] | ExitCode:
     with _environment():
         browser = ScenarioBrowser(
             files,
-            asks_scenario=flags.scenario is None,
+            asks_scenario=flags.scenario is None and not flags.share,
             asks_target=not flags.target,
         )
         chosen = browser.run()

@@ -334,7 +334,11 @@ def hold(plan: dict[str, Any], settings: Settings, gated: Measurable) -> None:
     if not gates:
         return
     if "users" in plan:
-        what = "needs a rate to change, and a closed loop has users; leave out --users"
+        name = "user_stages" if "user_stages" in plan else "users"
+        flag = settings.overrides.loop_flag()
+        own = f"{name}= ({settings.places.get(name, settings.at)})"
+        instead = f"leave out {flag}" if flag else f"set rps= in place of {own}"
+        what = f"needs a rate to change, and a closed loop has users; {instead}"
         settings.problems.append(Problem("--hold", what))
     elif plan["profile"]["shape"] != "constant":
         what = "starts from one rate, such as --mode constant --rps 50"
@@ -419,7 +423,12 @@ def translated(found: dict[str, str], settings: Settings, lines: Mapping[str, st
 
 
 def _own_place(root: str, path: str, settings: Settings) -> str | None:
-    """Return the place of a field of the profile or the connections; None for others."""
+    """Return the place of a field of profile, connections or a flag's gates; None for others."""
+    gate = path.partition(".")[2]
+    if root == "hold":
+        return f"--hold {gate}".strip()
+    if root == "thresholds" and gate in settings.flagged_gates:
+        return f"{settings.overrides.thresholds_flag} {gate}"
     if root == "profile":
         return _profile_place(path, settings)
     # The fields of TLS are contents of files, whose flags have other names.

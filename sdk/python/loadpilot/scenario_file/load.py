@@ -137,6 +137,7 @@ def _scenarios(module: ModuleType, file: SourceFile) -> dict[str, type]:
     if marked:
         names = [f"{cls.__name__} of {cls.__module__}" for cls in marked]
         what += f"; scenarios that it only imports do not count: {', '.join(names)}"
+    what += _port_hint(file)
     raise Refused([Problem(file.shown, what)])
 
 
@@ -163,7 +164,7 @@ def _import_problem(error: BaseException, file: SourceFile) -> Problem:
     elif isinstance(error, ParameterError):
         what = str(error)
     elif isinstance(error, ImportError):
-        what = f"{type(error).__name__} while it was imported: {error}"
+        what = f"{type(error).__name__} while it was imported: {error}{_port_hint(file)}"
     else:
         what = f"{type(error).__name__} while it was imported" + (
             f": {error}" if str(error) else ""
@@ -171,6 +172,21 @@ def _import_problem(error: BaseException, file: SourceFile) -> Problem:
     if len(frames) > 1:
         what += "".join(f"\n    from {f.filename}:{f.lineno} `{f.line}`" for f in frames[:-1])
     return Problem(place, what)
+
+
+def _port_hint(file: SourceFile) -> str:
+    """Name the page about Locust for a file that imports it; else nothing."""
+    for node in ast.walk(file.tree):
+        match node:
+            case ast.Import(names=names):
+                modules = [one.name for one in names]
+            case ast.ImportFrom(module=str() as module):
+                modules = [module]
+            case _:
+                continue
+        if any(module.partition(".")[0] == "locust" for module in modules):
+            return "; this is a file of Locust: see docs/migrate/locust.md"
+    return ""
 
 
 def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:

@@ -69,6 +69,22 @@ class ScenarioFile:
         """The names of its scenarios."""
         return [one.name for one in self.scenarios]
 
+    @property
+    def types(self) -> list[ListedScenario]:
+        """The scenarios that run together when none is chosen; empty where one has to be.
+
+        A share of 0 leaves a scenario out.
+        """
+        if len(self.scenarios) == 1 or not any("share" in one.settings for one in self.scenarios):
+            return []
+        return [one for one in self.scenarios if one.settings.get("share") != 0]
+
+    @property
+    def load(self) -> str:
+        """Describe the load of the types: the settings that each makes apply to the whole run."""
+        joined = {name: value for one in self.types for name, value in one.settings.items()}
+        return ListedScenario("", joined).load
+
 
 def scenario_files(directory: Path) -> list[ScenarioFile]:
     """List the files with scenarios, by name; files that begin with ``_`` are left out."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,7 +109,14 @@ class Sources:
 
     def of(self, function: FunctionType) -> SourceFile | None:
         """Return the file of a function; None when its source is not available."""
-        path = function.__code__.co_filename
+        return self._file(function.__code__.co_filename)
+
+    def of_class(self, cls: type) -> SourceFile | None:
+        """Return the file of a class; None when its source is not available."""
+        path = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        return self._file(path) if isinstance(path, str) else None
+
+    def _file(self, path: str) -> SourceFile | None:
         if path not in self._files:
             self._files[path] = self._read(path)
         return self._files[path]

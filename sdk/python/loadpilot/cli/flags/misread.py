@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cyclopts import UnknownCommandError, UnknownOptionError, ValidationError
+from cyclopts import (
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+    ValidationError,
+)
 
 from ...problem import Problem, Refused, nearest
 
@@ -17,6 +22,10 @@ if TYPE_CHECKING:
 NO_FLAGS = frozenset({"--help", "-h", "--version"})
 ONE_DASH = re.compile(r"(-[a-z][a-z-]+)(?:=.*)?", re.DOTALL)
 """A word after one dash, ``-rate=500``: the flags of vegeta and others."""
+KINDS_OF_TOOLS = {"jmeter": "jmx", "vegeta": "targets", "swagger": "openapi"}
+"""The kind of ``import`` for the files of a tool of another name."""
+PORTED_BY_HAND = frozenset({"locust", "gatling"})
+"""Tools without a kind, whose scenarios a page of the documents ports."""
 
 
 def refuse_one_dash(app: App, argv: Sequence[str]) -> None:
@@ -51,6 +60,11 @@ def misread(error: CycloptsError) -> str:
     """Write the message, with the nearest known name, else with all of them."""
     chain = " ".join(error.command_chain or ())
     command = f"loadpilot {chain}".strip()
+    is_unused = isinstance(error, UnusedCliTokensError | UnknownOptionError)
+    if is_unused and chain == "import" and error.app is not None:
+        words = [one for one in error.root_input_tokens or () if not one.startswith("-")]
+        if len(words) > 2 and not words[1].endswith(".lprun"):
+            return _unknown_kind(words[1], error.app)
     if isinstance(error, UnknownOptionError):
         written = (error.token.keyword or error.token.value).partition("=")[0]
         options = [name for one in error.argument_collection for name in one.names]
@@ -68,6 +82,16 @@ def misread(error: CycloptsError) -> str:
         place = error.argument.name if token.source in {"", "cli"} else token.source
         return f"{place}: {error.exception_message}"
     return " ".join(str(error).split())
+
+
+def _unknown_kind(written: str, app: App) -> str:
+    """Write that the first word of ``import KIND FILE`` is no kind."""
+    kinds = [name for name in app if not name.startswith("-")]
+    near = KINDS_OF_TOOLS.get(written) or nearest(written, kinds)
+    hint = f"; did you mean {near}?" if near is not None else ""
+    if written in PORTED_BY_HAND:
+        hint = f"; docs/migrate/{written}.md says how to write such a scenario"
+    return f'Unknown kind "{written}"; the kinds are {", ".join(kinds)}{hint}'
 
 
 def _hint(written: str, known: list[str], heading: str) -> str:

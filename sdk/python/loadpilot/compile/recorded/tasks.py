@@ -23,6 +23,7 @@ from ...request.kwargs import EXTRAS, unknown_keyword
 from ...request.streams import stream_options
 from .body_store import BodyStore
 from .constant_check import check_constant
+from .locust_settings import ignored_attributes
 from .record import Recorded, record
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Tasks:
         names = task_names(cls)
         self.reasons += [own_reason] if own_reason else []
         self.note(self.hooks(cls, names, at))
+        self.problems += ignored_attributes(cls, self.sources, at)
         if not names:
             what = f"scenario {cls.__name__} has no task; mark at least one method with @task"
             self.problems.append(Problem(at, what))

@@ -155,6 +155,8 @@ class Settings:
     """Duration of the ramp before it was cut to a shorter total duration; else None."""
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line of settings that another scenario of a mix makes."""
+    flagged_gates: frozenset[str] = frozenset()
+    """Keys of the gates that come from flags."""
 
     def place(self, name: str) -> str:
         """Return the place of a setting: its flag, or the scenario's line."""
@@ -409,8 +411,10 @@ class Settings:
     ) -> list[dict[str, Any]]:
         """Read the gates of flags; they replace those of the same key."""
         place = self.overrides.thresholds_flag
-        flagged = assigned(place, self.overrides.thresholds, self.problems)
-        return overriding(own, self._built(place, flagged, gated))
+        pairs = assigned(place, self.overrides.thresholds, self.problems)
+        flagged = self._built(place, pairs, gated)
+        self.flagged_gates = frozenset(map(key_of, flagged))
+        return overriding(own, flagged)
 
     def held_gates(self, gated: Measurable) -> list[dict[str, Any]]:
         """Read the gates that the run holds by its rate."""

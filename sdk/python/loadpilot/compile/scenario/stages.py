@@ -84,7 +84,12 @@ def of_users(settings: Settings) -> Pieces | None:
     elif flags.as_fast_as_possible:
         problem = Problem("--max", "cannot be used: --user-stages says it all")
         settings.problems.append(problem)
-    return _read(settings, USERS, flags.user_stages)
+    pieces = _read(settings, USERS, flags.user_stages)
+    if most(pieces) == 0:
+        what = "must let a user begin: no stage has users"
+        place = settings.place("user_stages")
+        settings.problems.append(rule(place, what, settings.value("user_stages")))
+    return pieces
 
 
 def most(pieces: Pieces) -> int:

@@ -33,6 +33,10 @@ class ListedFile(BaseModel):
 
     file: str
     scenarios: list[str] = Field(description="Empty for a file that cannot be parsed.")
+    types: list[str] = Field(
+        default=[],
+        description="Scenarios that run together when none is chosen; empty where one has to be.",
+    )
 
 
 class Scenarios(BaseModel):
@@ -73,7 +77,10 @@ async def scenarios(here: Here) -> Scenarios:
     files = None
     if here.scenario_files is not None:
         found = await here.asking(here.scenario_files.files)
-        files = [ListedFile(file=one.file, scenarios=one.names) for one in found]
+        files = [
+            ListedFile(file=one.file, scenarios=one.names, types=[each.name for each in one.types])
+            for one in found
+        ]
     rows = [
         PastScenario(
             scenario=one["scenario"],

@@ -108,11 +108,19 @@ export interface PastScenario {
   verdict: VerdictWord | null;
 }
 
+/** A scenario file of the directory of `loadpilot ui`. */
+export interface ScenarioFile {
+  file: string;
+  scenarios: string[];
+  /** Those that run together when none is chosen. */
+  types: string[];
+}
+
 /** Scenarios that can be started. */
 export interface Scenarios {
   past: PastScenario[];
   /** Files of the directory of `loadpilot ui`; null on a fleet. */
-  files: { file: string; scenarios: string[] }[] | null;
+  files: ScenarioFile[] | null;
 }
 
 export interface CompiledFile {

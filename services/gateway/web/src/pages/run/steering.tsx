@@ -129,15 +129,20 @@ export function Steering({ report }: { report: Report }) {
           )}
           {problem && (
             <p class="notice bad" role="alert">
-              {problem.detail || problem.title}
-              {problem.problems.map((one) => (
-                <span key={one.field}> {one.rule}</span>
-              ))}
+              {problemText(problem)}
             </p>
           )}
         </Dialog>
       )}
     </div>
+  );
+}
+
+/** The detail of an error, and the rules that it does not hold already. */
+export function problemText({ detail, title, problems }: Problem): string {
+  const text = detail || title;
+  return [text, ...problems.map(({ rule }) => rule).filter((rule) => !text.includes(rule))].join(
+    " ",
   );
 }
 

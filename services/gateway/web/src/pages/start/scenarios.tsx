@@ -5,6 +5,7 @@ import { navigate } from "../../app/navigation";
 import type { FileScenario } from "../../app/route";
 import { dateTime } from "../../format/numbers";
 import { verdictLabel } from "../../format/labels";
+import { fileOptions } from "./file_options";
 
 interface ScenarioSelectProps {
   scenarios: Scenarios | null;
@@ -41,19 +42,11 @@ export function ScenarioSelect({ scenarios, from, file, own }: ScenarioSelectPro
         {from !== null && !isListed && <option value={`run ${from}`}>Plan of run {from}</option>}
         {files.length > 0 && (
           <optgroup label="Files of this folder">
-            {files.map((one) =>
-              one.scenarios.length === 0 ? (
-                <option key={one.file} value={JSON.stringify([one.file, null])}>
-                  {one.file} · cannot be parsed
-                </option>
-              ) : (
-                one.scenarios.map((name) => (
-                  <option key={`${one.file} ${name}`} value={JSON.stringify([one.file, name])}>
-                    {name} · {one.file}
-                  </option>
-                ))
-              ),
-            )}
+            {files.flatMap(fileOptions).map(([text, file]) => (
+              <option key={valueOf(null, file)} value={valueOf(null, file)}>
+                {text}
+              </option>
+            ))}
           </optgroup>
         )}
         {past.length > 0 && (
