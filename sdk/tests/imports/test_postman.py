@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -67,3 +68,26 @@ def test_variables_of_graphql_may_be_templates() -> None:
         read_postman, source_of(item(KEEP), item(body={"mode": "graphql", "graphql": graphql}))
     )
     assert """"variables": {{"i": {order}, "name": "{NAME}"}}""" in text
+
+
+def test_a_journey_has_the_order_of_the_collection() -> None:
+    """Broken if a request at the root is sent before the login of a folder above it."""
+
+    def sent(name: str, script: str = "") -> dict[str, Any]:
+        header = [{"key": "X-Sess", "value": "{{sess}}"}] if not script else []
+        event = [{"listen": "test", "script": {"exec": [script]}}] if script else []
+        return {"event": event, "request": {"url": f"http://a/{name}", "header": header}}
+
+    login = sent("login", "pm.environment.set('sess', pm.response.json().token);")
+    text = written(
+        read_postman,
+        source_of(
+            {"name": "Auth", "item": [login]},
+            sent("me"),
+            {"name": "Shop", "item": [sent("buy")]},
+            sent("logout"),
+        ),
+    )
+    assert re.findall(r'"/(\w+)"', text) == ["login", "me", "buy", "logout"]
+    assert text.count('headers={"X-Sess": f"{sess}"}') == 3
+    assert "env(" not in text

@@ -57,8 +57,14 @@ LANGUAGES = {"json": "application/json", "xml": "application/xml"}
 class _Folder:
     """Requests of a folder; those of folders in it are beside them."""
 
-    name: str
+    name: str | None
+    """None for requests at the root, between two folders."""
     steps: list[Step] = field(default_factory=list)
+
+    @property
+    def requests(self) -> list[Request]:
+        """All requests, in their order."""
+        return [request for step in self.steps for request in step.requests]
 
 
 def read_postman(source: Source) -> Imported:
@@ -68,24 +74,25 @@ def read_postman(source: Source) -> Imported:
         raise source.refuse("", "is no Postman collection: it has no info and no item; export v2.1")
     reader = _Reader(source, Imported("import postman", source.name))
     reader.variables(root)
-    top = _Folder("requests", [Step(None)])
     folders: list[_Folder] = []
     for item in root["item"].list():
         if item["item"]:
-            folder = _Folder(item["name"].text("folder"), [Step(None)])
-            auth = item["auth"] or root["auth"]
-            reader.items(item["item"], folder, auth, 1)
-            folders.append(folder)
+            folders.append(_Folder(item["name"].text("folder"), [Step(None)]))
+            reader.items(item["item"], folders[-1], item["auth"] or root["auth"], 1)
         else:
-            reader.request(item, top.steps[0], root["auth"])
+            if not folders or folders[-1].name is not None:
+                folders.append(_Folder(None, [Step(None)]))
+            reader.request(item, folders[-1].steps[0], root["auth"])
     for node in (root["event"],):
         if any(one["script"]["exec"].value for one in node.list()):
             node.note("scripts of the collection are not carried over")
     source.check()
-    whole = [folder for folder in (top, *folders) if any(step.requests for step in folder.steps)]
-    tasks = [Task(folder.name, folder.steps) for folder in whole]
+    whole = [folder for folder in folders if folder.requests]
+    loose = [step for folder in whole if folder.name is None for step in folder.steps]
+    tasks = [Task("requests", loose)] if loose else []
+    tasks += [Task(folder.name, folder.steps) for folder in whole if folder.name is not None]
     if len(tasks) > 1 and reader.crosses(tasks):
-        steps = [Step(task.name, task.requests) for task in tasks]
+        steps = [Step(folder.name, folder.requests) for folder in whole]
         tasks = [Task("journey", steps)]
         source.note("item", "the folders are one task, since one uses what another extracts")
     name = class_name(root["info"]["name"].text("Postman"), "Postman")
