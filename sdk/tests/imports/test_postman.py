@@ -91,3 +91,26 @@ def test_a_journey_has_the_order_of_the_collection() -> None:
     assert re.findall(r'"/(\w+)"', text) == ["login", "me", "buy", "logout"]
     assert text.count('headers={"X-Sess": f"{sess}"}') == 3
     assert "env(" not in text
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "wanted", "variable"),
+    [
+        ("header", "k-1", 'headers={"X-Shop": X_SHOP}', "X_SHOP"),
+        ("header", "Basic k-1", 'headers={"X-Shop": X_SHOP}', "X_SHOP"),
+        ("query", "k-1", 'params={"v": "1", "X-Shop": X_SHOP}', "X_SHOP"),
+        ("header", "{{shop}}", 'headers={"X-Shop": SHOP}', "SHOP"),
+    ],
+)
+def test_an_api_key_is_a_secret_under_any_name(
+    where: str, value: str, wanted: str, variable: str
+) -> None:
+    """Broken if the value of a key that the collection declares is written."""
+    pairs = {"in": where, "key": "X-Shop", "value": value}
+    auth = {"type": "apikey", "apikey": [{"key": k, "value": v} for k, v in pairs.items()]}
+    source = source_of({"request": {"url": "http://a/b?v=1", "auth": auth}})
+    text = written(read_postman, source)
+    assert wanted in text
+    assert f'{variable} = env("{variable}", secret=True)' in text
+    assert "k-1" not in text
+    assert any(f"is a secret: set {variable}" in line for line in source.lines())

@@ -134,6 +134,19 @@ def test_secrets_of_other_files_are_not_written() -> None:
         assert "secret=True" in text
 
 
+def test_basic_credentials_are_user_and_password_where_they_can_be_read() -> None:
+    """Broken if the value of a header with credentials is written, under any name."""
+    text = of_curl(
+        """curl http://h/a -H 'Authorization: Basic YW5uOmh1bnRlcjI='
+        curl http://h/b -H 'Authorization: Basic YW5u'
+        curl http://h/c -H 'X-Api-Key: Basic YW5u'"""
+    )
+    assert 'auth=("ann", PASSWORD)' in text
+    assert 'headers={"Authorization": AUTHORIZATION}' in text
+    assert 'headers={"X-Api-Key": AUTHORIZATION}' in text
+    assert "YW5u" not in text
+
+
 BODIES = {
     """-d '{"q":"a=b"}'""": """content='{"q":"a=b"}'""",
     '-d "$BODY"': "content=BODY",

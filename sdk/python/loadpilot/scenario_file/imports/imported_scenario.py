@@ -161,6 +161,8 @@ class Request:
     body: Body | None = None
     auth: tuple[Text, Text] | None = None
     """User and password of Basic credentials."""
+    secret_field: str | None = None
+    """Name, in lower case, of a header or a field of the query that the file declares a secret."""
     label: str | None = None
     """Name for reports; None for method and route."""
     checks: list[Check] = field(default_factory=list)

@@ -292,9 +292,11 @@ class _Reader:
             case "basic":
                 request.auth = (given.get("username", ()), given.get("password", ()))
             case "apikey":
-                pair = (given.get("key", ()), given.get("value", ()))
+                key = given.get("key", ())
                 is_query = plain(given.get("in", ())) == "query"
-                (request.query if is_query else request.headers).append(pair)
+                fields = request.query if is_query else request.headers
+                fields.append((key, given.get("value", ())))
+                request.secret_field = (plain(key) or "").lower()
             case "oauth2" if given.get("accessToken"):
                 value = joined("Bearer ", given["accessToken"])
                 request.headers.append((("Authorization",), value))
