@@ -114,3 +114,56 @@ def test_an_api_key_is_a_secret_under_any_name(
     assert f'{variable} = env("{variable}", secret=True)' in text
     assert "k-1" not in text
     assert any(f"is a secret: set {variable}" in line for line in source.lines())
+
+
+BASE = {"key": "baseUrl", "value": "http://h:8801"}
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted"),
+    [
+        (
+            {
+                "host": ["{{baseUrl}}"],
+                "path": ["pets"],
+                "query": [{"key": "limit", "value": "5"}],
+            },
+            'get("/pets", params={"limit": "5"})',
+        ),
+        ({"protocol": "http", "host": ["h"], "port": "8801", "path": ["ok"]}, 'get("/ok")'),
+        ({"host": "h", "port": 8801, "path": "/a/:id"}, 'get(f"/a/{ID}"'),
+        (
+            {
+                "raw": "{{baseUrl}}/raw?off=1&x=2",
+                "host": ["{{baseUrl}}"],
+                "path": ["parts", ""],
+                "query": [
+                    {"key": "off", "value": "1", "disabled": True},
+                    {"key": "more", "value": "3"},
+                ],
+            },
+            'get("/parts/", params={"more": "3"})',
+        ),
+        (
+            {
+                "host": ["{{baseUrl}}"],
+                "query": [{"key": "a=", "value": "b&c=d"}, {"key": "e", "value": None}],
+            },
+            'get("/?a%3D=b%26c=d&e")',
+        ),
+        ({"raw": "{{baseUrl}}/raw?x=2"}, 'get("/raw", params={"x": "2"})'),
+        ("h:8801/text", 'get("/text")'),
+        ("{{host}}/text", 'get("/text")'),
+    ],
+)
+def test_a_url_is_that_of_its_parts(url: str | dict[str, Any], wanted: str) -> None:
+    """Broken if a part of a URL is lost, or if a disabled field of its query is sent."""
+    variables = [BASE, {"key": "host", "value": "h:8801"}]
+    collection = {
+        "info": {"name": "Shop"},
+        "variable": variables,
+        "item": [{"request": {"url": url}}],
+    }
+    text = written(read_postman, Source("shop.json", json.dumps(collection).encode()))
+    assert 'go to "http://h:8801"' in text
+    assert wanted in text

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
 VARIABLE = re.compile(r"\{\{([^{}]{1,200})\}\}")
 PATH_VARIABLE = re.compile(r"(?<=/):([A-Za-z_][\w-]*)(?=/|$|\?)")
+BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\{\{|/")
+"""Beginning of a URL to which Postman adds no scheme, or a variable that may have one."""
+RESERVED = str.maketrans({"&": "%26", "#": "%23"})
+"""Characters that Postman encodes in the parts of a query."""
 DRAWN: dict[str, Drawn] = {
     "$guid": UUID,
     "$randomUUID": UUID,
@@ -181,24 +185,11 @@ class _Reader:
 
     def url(self, node: Node) -> Text:
         """Read a URL, its path variables replaced by their values."""
-        if isinstance(node.value, str):
-            return self.text(node)
-        raw = node["raw"].text("")
-        if not raw:
-            parts = {
-                name: node[name].value
-                if isinstance(node[name].value, str)
-                else mark.join(one.scalar() or "" for one in node[name].list())
-                for name, mark in (("host", "."), ("path", "/"))
-            }
-            scheme = node["protocol"].text("http")
-            raw = f"{scheme}://{parts['host']}/{parts['path']}"
-            pairs = [one for one in node["query"].list() if one["disabled"].value is not True]
-            query = "&".join(
-                f"{one['key'].scalar() or ''}={one['value'].scalar() or ''}" for one in pairs
-            )
-            raw += f"?{query}" if query else ""
+        raw = node.value if isinstance(node.value, str) else _url_of(node)
         known = {one["key"].text(""): one["value"].scalar() for one in node["variable"].list()}
+        resolved = VARIABLE.sub(lambda one: self.values.get(one[1].strip(), one[0]), raw)
+        if resolved and not BEGINNING.match(resolved):
+            raw = f"http://{raw}"
         path, mark, query = raw.partition("?")
         path = PATH_VARIABLE.sub(lambda one: known.get(one[1]) or f"{{{{{one[1]}}}}}", path)
         return self.templated(path + mark + query)
@@ -311,6 +302,25 @@ class _Reader:
             if any(isinstance(self.imported.variables.get(name), Extracted) for name in used - own):
                 return True
         return False
+
+
+def _url_of(node: Node) -> str:
+    """Write a URL from its parts, as Postman sends it; without them it is ``raw``."""
+    host, path = (
+        node[name].scalar() or mark.join(one.scalar() or "" for one in node[name].list())
+        for name, mark in (("host", "."), ("path", "/"))
+    )
+    if not host and not path:
+        return node["raw"].text("")
+    scheme, port = node["protocol"].text(""), node["port"].scalar()
+    origin = f"{scheme.removesuffix('://')}://{host}" if scheme else host
+    fields = []
+    for one in node["query"].list():
+        if one["disabled"].value is not True:
+            key, value = (one["key"].scalar() or "").replace("=", "%3D"), one["value"].scalar()
+            fields.append((key if value is None else f"{key}={value}").translate(RESERVED))
+    query = f"?{'&'.join(fields)}" if fields else ""
+    return f"{origin}{f':{port}' if port else ''}/{path.removeprefix('/')}{query}"
 
 
 def _variables(request: Request) -> list[Variable]:
