@@ -167,3 +167,13 @@ def test_a_url_is_that_of_its_parts(url: str | dict[str, Any], wanted: str) -> N
     text = written(read_postman, Source("shop.json", json.dumps(collection).encode()))
     assert 'go to "http://h:8801"' in text
     assert wanted in text
+
+
+def test_a_header_with_a_variable_in_its_name_is_named() -> None:
+    """Broken if a note does not say which header is left out, and why."""
+    header = [{"key": "X-{{id}}", "value": "1"}, {"key": "a b", "value": "1"}]
+    source = source_of({"request": {"url": "http://a/b", "header": header}})
+    written(read_postman, source)
+    notes = "\n".join(source.lines())
+    assert "a header is left out: the name 'X-{id}' must be constant" in notes
+    assert "a header is left out: the name 'a b' must be" in notes

@@ -240,6 +240,11 @@ def plain(text: Text) -> str | None:
     return "".join(piece for piece in text if isinstance(piece, str))
 
 
+def shown(text: Text) -> str:
+    """Return a text with the names of its variables in braces."""
+    return "".join(one if isinstance(one, str) else f"{{{one.name}}}" for one in text)
+
+
 def joined(*texts: Text | str | Variable) -> Text:
     """Put texts after one another."""
     pieces: list[str | Variable] = []

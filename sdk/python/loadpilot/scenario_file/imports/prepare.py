@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from ...request.encoding import METHODS, target_path
 from ...request.headers import FORBIDDEN, TOKEN
 from .bodies import form_of, media_type
-from .imported_scenario import FormBody, JsonBody, MultipartBody, Parameter, Text, joined, plain
+from .imported_scenario import (
+    FormBody,
+    JsonBody,
+    MultipartBody,
+    Parameter,
+    Text,
+    joined,
+    plain,
+    shown,
+)
 from .secrets import Concealment
 from .source import REQUESTS_MAX
 from .urls import WrongUrlError, fields_of, split
@@ -26,6 +35,7 @@ IMPLIED_TYPES = {
 }
 """Content types that follow from how a body is written."""
 UNSENDABLE = "its path begins with // or holds control characters"
+NAME_RULE = "must be constant, of letters, digits and !#$%&'*+-.^_`|~"
 NOTHING = "has no request that can be carried over"
 
 
@@ -124,13 +134,13 @@ def _headers(request: Request, target: str | None, source: Source) -> None:
     """Keep the headers that a scenario sets; those of one name are joined."""
     kept: dict[str, tuple[Text, Text]] = {}
     for name, value in request.headers:
-        word = plain(name)
+        word = shown(name)
         text = plain(value)
-        lower = (word or "").lower()
-        if word is None or not TOKEN.fullmatch(word):
+        lower = word.lower()
+        if not TOKEN.fullmatch(word):
             if not lower.startswith(":"):
                 source.note(
-                    request.place, f"a header is left out: the name {word!r:.60} is invalid"
+                    request.place, f"a header is left out: the name {word!r:.60} {NAME_RULE}"
                 )
         elif lower == "host" and text == (target or "").partition("//")[2]:
             continue

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote_plus, urlencode
 
-from .imported_scenario import Text, Variable, joined, plain
+from .imported_scenario import Text, Variable, joined, plain, shown
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -113,15 +113,11 @@ def _head(url: Text, values: Mapping[str, Text]) -> tuple[str, Text, str | None]
 
 def _authority(rest: Text) -> tuple[str, Text]:
     """Split off the rest of a host that is not known."""
-    text = ""
     for at, piece in enumerate(rest):
-        if isinstance(piece, Variable):
-            text += f"{{{piece.name}}}"
-        elif found := re.search(r"[/?#]", piece):
-            return text + piece[: found.start()], (piece[found.start() :], *rest[at + 1 :])
-        else:
-            text += piece
-    return text, ()
+        if isinstance(piece, str) and (found := re.search(r"[/?#]", piece)):
+            end = found.start()
+            return shown((*rest[:at], piece[:end])), (piece[end:], *rest[at + 1 :])
+    return shown(rest), ()
 
 
 def path_and_query(rest: Text) -> tuple[Text, Text | None]:
