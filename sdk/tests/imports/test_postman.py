@@ -177,3 +177,11 @@ def test_a_header_with_a_variable_in_its_name_is_named() -> None:
     notes = "\n".join(source.lines())
     assert "a header is left out: the name 'X-{id}' must be constant" in notes
     assert "a header is left out: the name 'a b' must be" in notes
+
+
+def test_a_request_that_is_a_text_has_the_credentials_of_the_collection() -> None:
+    """Broken if a short request is sent without the token that Postman sends with it."""
+    auth = {"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}"}]}
+    collection = {"info": {"name": "Shop"}, "auth": auth, "item": [{"request": "http://a/b"}]}
+    text = written(read_postman, Source("shop.json", json.dumps(collection).encode()))
+    assert 'client.get("/b", headers={"Authorization": f"Bearer {TOKEN}"})' in text

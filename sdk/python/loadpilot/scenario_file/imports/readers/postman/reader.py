@@ -159,12 +159,12 @@ class _Reader:
         """Read one request with its scripts."""
         sent = item["request"]
         if isinstance(sent.value, str):
-            step.requests.append(Request(item.path, "GET", self.text(sent)))
-            return
-        if not isinstance(sent.value, dict):
+            request = Request(item.path, "GET", self.url(sent))
+        elif isinstance(sent.value, dict):
+            request = Request(item.path, sent["method"].text("GET").upper(), self.url(sent["url"]))
+        else:
             sent.wrong("must be a request, or item a folder")
             return
-        request = Request(item.path, sent["method"].text("GET").upper(), self.url(sent["url"]))
         request.headers = self.pairs(sent["header"])
         request.body = self.body(sent["body"], request.headers)
         self.auth(sent["auth"] or auth, request)
@@ -185,7 +185,7 @@ class _Reader:
 
     def url(self, node: Node) -> Text:
         """Read a URL, its path variables replaced by their values."""
-        raw = node.value if isinstance(node.value, str) else _url_of(node)
+        raw = node.scalar() or _url_of(node)
         known = {one["key"].text(""): one["value"].scalar() for one in node["variable"].list()}
         resolved = VARIABLE.sub(lambda one: self.values.get(one[1].strip(), one[0]), raw)
         if resolved and not BEGINNING.match(resolved):
