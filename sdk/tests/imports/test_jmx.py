@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sdk.tests.support.imported_scenario import written
 
+from loadpilot.problem import Refused
 from loadpilot.scenario_file.imports.readers.jmx.reader import read_jmx
 from loadpilot.scenario_file.imports.source import Source
 
@@ -18,9 +19,9 @@ PLAN = """<jmeterTestPlan><hashTree><TestPlan/><hashTree><ThreadGroup testname="
 </hashTree></hashTree></hashTree></jmeterTestPlan>"""
 
 
-def scenario(elements: str) -> tuple[str, list[str]]:
+def scenario(elements: str, encoding: str = "utf-8", head: str = "") -> tuple[str, list[str]]:
     """Write the scenario of the elements of a thread group; returns the notes as well."""
-    source = Source("shop.jmx", PLAN.format(elements).encode())
+    source = Source("shop.jmx", (head + PLAN.format(elements)).encode(encoding))
     return written(read_jmx, source), list(source.lines())
 
 
@@ -110,3 +111,40 @@ def test_a_value_in_quotes_is_sent_as_text() -> None:
     second = sampler("POST", [body], ["postBodyRaw"], header)
     text, _ = scenario(sampler(below=extractor) + second)
     assert 'json={"id": f"{order}"}' in text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "value", "is_noted"),
+    [
+        ("ISO-8859-1", "gr\xfcn", True),
+        ("ISO-8859-1", "${colour}", True),
+        ("no-such", "green", True),
+        ("ISO-8859-1", "green", False),
+        ("utf8", "gr\xfcn ${colour}", False),
+    ],
+)
+def test_another_encoding_of_a_body_is_noted(encoding: str, value: str, *, is_noted: bool) -> None:
+    """Broken if other bytes than in JMeter are sent without a note."""
+    sent = sampler("POST", [argument(value, "q")])
+    prop = f'<stringProp name="HTTPSampler.contentEncoding">{encoding}</stringProp>'
+    _, notes = scenario(sent.replace("<stringProp", f"{prop}<stringProp", 1))
+    what = f"the encoding {encoding!r} is not carried over: texts are sent as UTF-8"
+    assert [what in one for one in notes] == [True] * is_noted
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16", "windows-1252", "utf-8-sig"])
+def test_a_plan_is_read_in_the_encoding_that_it_declares(encoding: str) -> None:
+    """Broken if a plan of an editor that writes no UTF-8 is refused, or read wrongly."""
+    head = f'<?xml version="1.0" encoding="{encoding.removesuffix("-sig")}"?>'
+    text, _ = scenario(sampler("POST", [argument("gr\xfcn", "q")]), encoding, head)
+    assert 'data={"q": "gr\xfcn"}' in text
+
+
+@pytest.mark.parametrize("declared", ["no-such", "gb18030", "base64"])
+def test_an_encoding_that_cannot_be_read_is_named(declared: str) -> None:
+    """Broken if such a plan ends the command with a traceback."""
+    head = f'<?xml version="1.0" encoding="{declared}"?>'
+    with pytest.raises(Refused, match=f"declares the encoding '{declared}'.*save it as UTF-8"):
+        scenario(sampler(), head=head)
+    with pytest.raises(Refused, match=r"line 3, column 1: is not XML: not well-formed"):
+        scenario("\n\xff", "latin-1")

@@ -131,3 +131,10 @@ def test_a_parameter_with_a_content_type_is_a_text_of_it(*, is_required: bool) -
     assert """params={"v": '{"a":[1,"b"]}'}""" in text
     schema = {"content": {"application/json": {"schema": {"properties": {"a": {"const": 1}}}}}}
     assert """{"v": '{"a":1}'}""" in sent({"in": "header", **schema})
+
+
+def test_an_operation_that_cannot_be_sent_is_noted() -> None:
+    """Broken if an operation is left out without a note."""
+    source = Source("a.yaml", (HEAD + "  /b: {get: {}, trace: {}}\n").encode())
+    assert 'client.get("/b")' in written(read_openapi, source)
+    assert any("TRACE requests are left out" in line for line in source.lines())

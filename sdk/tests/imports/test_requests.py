@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -134,6 +135,19 @@ def test_secrets_of_other_files_are_not_written() -> None:
         assert "secret=True" in text
 
 
+def test_basic_credentials_are_user_and_password_where_they_can_be_read() -> None:
+    """Broken if the value of a header with credentials is written, under any name."""
+    text = of_curl(
+        """curl http://h/a -H 'Authorization: Basic YW5uOmh1bnRlcjI='
+        curl http://h/b -H 'Authorization: Basic YW5u'
+        curl http://h/c -H 'X-Api-Key: Basic YW5u'"""
+    )
+    assert 'auth=("ann", PASSWORD)' in text
+    assert 'headers={"Authorization": AUTHORIZATION}' in text
+    assert 'headers={"X-Api-Key": AUTHORIZATION}' in text
+    assert "YW5u" not in text
+
+
 BODIES = {
     """-d '{"q":"a=b"}'""": """content='{"q":"a=b"}'""",
     '-d "$BODY"': "content=BODY",
@@ -216,3 +230,37 @@ def test_a_scenario_of_many_requests_is_compiled(compile_text: Compile, count: i
     plan = compile_text(text).plan
     assert len(plan["tasks"][0]["steps"]) == (count if count <= 100 else 0)
     assert ("code" in plan or "script" in plan) == (count > 100)
+
+
+def of_urls(*urls: str) -> tuple[str, list[str]]:
+    """Return the scenario of a collection without values for its variables, and its notes."""
+    items = [{"request": {"url": url}} for url in urls]
+    content = json.dumps({"info": {"name": "shop"}, "item": items}).encode()
+    source = Source("shop.json", content)
+    return written(read_postman, source), list(source.lines())
+
+
+LITERAL = "http://h:8801/"
+
+
+@pytest.mark.parametrize(
+    ("urls", "kept", "target", "left_out"),
+    [
+        ((f"{LITERAL}a", f"{LITERAL}b", "https://{{pay}}/c"), "ab", "http://h:8801", "{pay}"),
+        (("{{base}}/a", "{{base}}/b"), "ab", None, None),
+        (("{{base}}/a", "{{base}}/b", f"{LITERAL}c"), "ab", None, "http://h:8801"),
+        (("https://{{t}}.a.example/a", "https://{{t}}.b.example/b"), "a", None, "{t}.b.example"),
+        (("/a", f"{LITERAL}b", "{{other}}/c"), "ab", "http://h:8801", "{other}"),
+    ],
+)
+def test_a_host_in_a_variable_is_an_origin_of_its_own(
+    urls: tuple[str, ...], kept: str, target: str | None, left_out: str | None
+) -> None:
+    """Broken if a request, and its token, goes to a target that it is not meant for."""
+    text, notes = of_urls(*urls)
+    assert re.findall(r'client\.get\("/(\w+)"', text) == list(kept)
+    assert (f"go to {target!r}".replace("'", '"') in text) == (target is not None)
+    assert any("name it with --target" in note for note in notes) == (target is None)
+    out = [note for note in notes if "are left out: a scenario has one target" in note]
+    assert len(out) == (left_out is not None)
+    assert all(left_out in note for note in out if left_out)

@@ -219,3 +219,16 @@ def test_the_requests_are_those_that_curl_itself_sends(
         found = seen(oracle.requests(), names, defaults={"accept": "*/*"})
     assert len(wanted) == 16
     assert found == wanted
+
+
+def test_reasons_are_named_where_nothing_is_left(loadpilot: Loadpilot, tmp_path: Path) -> None:
+    """Broken if the command refuses a file without saying which of its requests it left out."""
+    commands = tmp_path / "a.sh"
+    commands.write_text("curl -X PURGE http://127.0.0.1:8801/x\n")
+    refused = loadpilot.call("import", "curl", str(commands))
+    assert refused.code == 2
+    why, nothing = (
+        refused.stderr.index(one)
+        for one in ("PURGE requests are left out", "no request that can be carried over")
+    )
+    assert why < nothing

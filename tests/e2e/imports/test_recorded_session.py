@@ -152,6 +152,21 @@ def test_an_offer_of_another_protocol_is_answered_in_this_one(
     assert "http2" not in finished.stdout.lower()
 
 
+def test_a_body_does_not_wait_for_the_target(loadpilot: Loadpilot) -> None:
+    """Broken if the proxy passes on Expect, and waits for a target that sends no interim response.
+    2 s."""
+    with echo() as (target, received):
+        recording, url = begun(loadpilot, target)
+        with recording:
+            headers = {"Expect": "100-continue"}
+            assert httpx.post(f"{url}/a", content=b"x", headers=headers).status_code == 200
+            finished = ended(recording)
+    ((_, _, sent, body),) = received
+    assert (dict(sent).get("expect"), body) == (None, b"x")
+    assert 'client.post("/a", content="x")' in finished.stdout
+    assert "Expect" not in finished.stderr
+
+
 def test_a_body_above_the_limit_is_said_and_counted(loadpilot: Loadpilot) -> None:
     """Broken if the scenario silently lacks a request. 2 s."""
     with echo() as (target, received):

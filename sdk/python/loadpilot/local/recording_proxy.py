@@ -42,6 +42,7 @@ HOP_BY_HOP = frozenset(
     {
         *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te"),
         *("proxy-connection", "trailer", "transfer-encoding", "upgrade"),
+        "expect",  # the proxy answers it: it has the whole body before it sends
     }
 )
 """Headers of one connection, which are not sent on."""

@@ -161,6 +161,8 @@ class Request:
     body: Body | None = None
     auth: tuple[Text, Text] | None = None
     """User and password of Basic credentials."""
+    secret_field: str | None = None
+    """Name, in lower case, of a header or a field of the query that the file declares a secret."""
     label: str | None = None
     """Name for reports; None for method and route."""
     checks: list[Check] = field(default_factory=list)
@@ -236,6 +238,11 @@ def plain(text: Text) -> str | None:
     if any(isinstance(piece, Variable) for piece in text):
         return None
     return "".join(piece for piece in text if isinstance(piece, str))
+
+
+def shown(text: Text) -> str:
+    """Return a text with the names of its variables in braces."""
+    return "".join(one if isinstance(one, str) else f"{{{one.name}}}" for one in text)
 
 
 def joined(*texts: Text | str | Variable) -> Text:

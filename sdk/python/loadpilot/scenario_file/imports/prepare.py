@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from ...request.encoding import METHODS, target_path
 from ...request.headers import FORBIDDEN, TOKEN
 from .bodies import form_of, media_type
-from .imported_scenario import FormBody, JsonBody, MultipartBody, Parameter, Text, joined, plain
+from .imported_scenario import (
+    FormBody,
+    JsonBody,
+    MultipartBody,
+    Parameter,
+    Text,
+    joined,
+    plain,
+    shown,
+)
 from .secrets import Concealment
 from .source import REQUESTS_MAX
 from .urls import WrongUrlError, fields_of, split
@@ -26,6 +35,7 @@ IMPLIED_TYPES = {
 }
 """Content types that follow from how a body is written."""
 UNSENDABLE = "its path begins with // or holds control characters"
+NAME_RULE = "must be constant, of letters, digits and !#$%&'*+-.^_`|~"
 NOTHING = "has no request that can be carried over"
 
 
@@ -43,15 +53,17 @@ def prepare(imported: Imported, source: Source, target: str | None = None) -> Co
         for name, one in imported.variables.items()
         if isinstance(one, Parameter) and one.default is not None
     }
-    origins = {id(one): _take_url(one, values, source) for one in imported.requests}
+    unknown: dict[str, str] = {}
+    origins = {id(one): _take_url(one, values, unknown, source) for one in imported.requests}
     known = Counter(origin for origin in origins.values() if origin)
     # Of several that are as frequent it is the first one.
-    imported.target = target or next((one for one, _ in known.most_common(1)), None)
+    kept = target or next((one for one, _ in known.most_common(1)), None)
+    imported.target = kept if kept not in unknown else None
     concealment = Concealment(imported, source)
     for users in imported.types:
         for step in (step for task in users.tasks for step in task.steps):
             step.requests = [
-                one for one in step.requests if _is_kept(one, origins[id(one)], imported, source)
+                one for one in step.requests if _is_kept(one, origins[id(one)], kept, source)
             ]
             for request in step.requests:
                 if isinstance(request.body, FormBody):
@@ -62,29 +74,36 @@ def prepare(imported: Imported, source: Source, target: str | None = None) -> Co
             task.steps = [step for step in task.steps if step.requests]
         users.tasks = [task for task in users.tasks if task.steps]
     imported.types = [users for users in imported.types if users.tasks]
+    if kept in unknown:
+        what = f"the host is the variable {unknown[kept]}: name it with --target"
+        source.note(next((one.place for one in imported.requests), ""), what)
     if not imported.types:
         raise source.refuse("", NOTHING)
     return concealment
 
 
-def _is_kept(request: Request, origin: str | None, imported: Imported, source: Source) -> bool:
+def _is_kept(request: Request, origin: str | None, kept: str | None, source: Source) -> bool:
     """Whether a request is part of the scenario; else a note says why not."""
-    if origin not in {None, "", imported.target}:
+    if origin not in {None, "", kept}:
         what = f"requests to {origin} are left out: a scenario has one target"
         source.note(request.place, what)
-    return origin in {"", imported.target} and _is_sendable(request, source)
+    return origin in {"", kept} and _is_sendable(request, source)
 
 
-def _take_url(request: Request, values: dict[str, Text], source: Source) -> str | None:
-    """Split the URL; returns its origin, empty if it has none, None if it is wrong."""
+def _take_url(
+    request: Request, values: dict[str, Text], unknown: dict[str, str], source: Source
+) -> str | None:
+    """Split the URL; returns its origin, empty if it has none, None if it is wrong.
+
+    Adds an origin that is not known to ``unknown``, with the variable in it.
+    """
     try:
         url = split(request.url, values)
     except WrongUrlError as error:
         source.note(request.place, f"a request is left out: {error}")
         return None
-    if url.unknown is not None:
-        what = f"the host is the variable {url.unknown}: name it with --target"
-        source.note(request.place, what)
+    if url.origin is not None and url.unknown is not None:
+        unknown[url.origin] = url.unknown
     if url.user is not None and request.auth is None:
         request.auth = ((url.user,), (url.password or "",))
     request.path = url.path
@@ -115,13 +134,13 @@ def _headers(request: Request, target: str | None, source: Source) -> None:
     """Keep the headers that a scenario sets; those of one name are joined."""
     kept: dict[str, tuple[Text, Text]] = {}
     for name, value in request.headers:
-        word = plain(name)
+        word = shown(name)
         text = plain(value)
-        lower = (word or "").lower()
-        if word is None or not TOKEN.fullmatch(word):
+        lower = word.lower()
+        if not TOKEN.fullmatch(word):
             if not lower.startswith(":"):
                 source.note(
-                    request.place, f"a header is left out: the name {word!r:.60} is invalid"
+                    request.place, f"a header is left out: the name {word!r:.60} {NAME_RULE}"
                 )
         elif lower == "host" and text == (target or "").partition("//")[2]:
             continue

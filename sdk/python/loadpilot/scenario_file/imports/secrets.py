@@ -86,9 +86,12 @@ class Concealment:
     def conceal(self, request: Request) -> None:
         """Replace the secrets of a request."""
         at = request.place
-        request.headers = [self._header(at, name, value) for name, value in request.headers]
         if request.auth is None:
             self._take_basic(request)
+        declared = request.secret_field
+        request.headers = [
+            self._header(at, name, value, declared) for name, value in request.headers
+        ]
         if request.auth is not None:
             user, password = request.auth
             request.auth = (
@@ -100,7 +103,7 @@ class Concealment:
             for name, value in request.cookies
         ]
         request.path = self._in_text(at, "path{}", request.path)
-        request.query = self._fields(at, "query", request.query)
+        request.query = self._fields(at, "query", request.query, declared)
         request.body = self._body(at, request.body)
         sent = (request.path, request.query, request.cookies, request.headers)
         for one in variables_of([*sent, request.body, request.auth]):
@@ -125,18 +128,11 @@ class Concealment:
             if colon and user.isprintable() and password.isprintable() and password:
                 request.auth = ((user,), (password,))
                 del request.headers[index]
-            else:
-                request.headers[index] = (
-                    name,
-                    self._secret(request.place, "authorization", "the header", value),
-                )
             return
 
-    def _header(self, at: str, name: Text, value: Text) -> tuple[Text, Text]:
+    def _header(self, at: str, name: Text, value: Text, declared: str | None) -> tuple[Text, Text]:
         word = plain(name) or ""
-        if (plain(value) or "").lower().startswith("basic "):
-            return name, value
-        if not is_secret_name(word):
+        if not is_secret_name(word) and word.lower() != declared:
             return name, self._in_text(at, f"header {word}", value)
         scheme = SCHEME.match(value[0]) if value and isinstance(value[0], str) else None
         if scheme is None or not isinstance(value[0], str):
@@ -145,12 +141,13 @@ class Concealment:
         hint = f"{scheme[1]}_token" if scheme[1].lower() == "bearer" else word
         return name, joined(scheme[0], self._secret(at, hint, f"the header {word}", rest))
 
-    def _fields(self, at: str, what: str, fields: Pairs) -> Pairs:
+    def _fields(self, at: str, what: str, fields: Pairs, declared: str | None = None) -> Pairs:
         found = []
         for name, value in fields:
             word = plain(name) or ""
             text = plain(value) or ""
-            if is_secret_field(word) or JSON_WEB_TOKEN.fullmatch(text):
+            is_secret = is_secret_field(word) or word.lower() == declared
+            if is_secret or JSON_WEB_TOKEN.fullmatch(text):
                 value = self._secret(at, word, f"the field {word} of the {what}{{}}", value)  # noqa: PLW2901
             found.append((name, value))
         return found

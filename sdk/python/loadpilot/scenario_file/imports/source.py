@@ -61,10 +61,14 @@ class Source:
         if self.problems:
             raise Refused(self.problems)
 
-    def text(self) -> str:
-        """Decode the content; raises :class:`Refused` where it is too large or no UTF-8."""
+    def check_size(self) -> None:
+        """Raise :class:`Refused` where the content is too large."""
         if len(self.content) > FILE_BYTES_MAX:
             raise self.refuse("", f"is larger than {FILE_BYTES_MAX >> 20} MiB")
+
+    def text(self) -> str:
+        """Decode the content; raises :class:`Refused` where it is too large or no UTF-8."""
+        self.check_size()
         try:
             return self.content.decode("utf-8-sig")
         except UnicodeDecodeError as error:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote_plus, urlencode
 
-from .imported_scenario import Text, Variable, joined, plain
+from .imported_scenario import Text, Variable, joined, plain, shown
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -33,7 +33,8 @@ class Url:
     """A URL in its parts."""
 
     origin: str | None
-    """Scheme, host and port; None for a path alone, or a host that is not known."""
+    """Scheme, host and port; None for a path alone. With ``unknown`` it is as the file writes it,
+    with the names of variables in braces."""
     path: Text
     query: Text | None
     """The query as it is written; None without one."""
@@ -54,6 +55,12 @@ def split(url: Text, values: Mapping[str, Text]) -> Url:
     """
     head, rest, unknown = _head(url, values)
     user = password = origin = None
+    if unknown is not None:
+        authority, rest = _authority(rest)
+        scheme, mark, host = f"{head}{authority}".rpartition("://")
+        path, query = path_and_query(rest)
+        written = f"{scheme}{mark}{host.rpartition('@')[2]}"
+        return Url(written, _normal(path), query, unknown=unknown)
     found = ABSOLUTE.match(head)
     if found is not None:
         scheme, authority = found[1].lower(), found[2]
@@ -71,7 +78,7 @@ def split(url: Text, values: Mapping[str, Text]) -> Url:
     else:
         rest = joined(head, rest)
     path, query = path_and_query(rest)
-    return Url(origin, _normal(path), query, user, password, unknown)
+    return Url(origin, _normal(path), query, user, password)
 
 
 def origin_of(url: str) -> str | None:
@@ -86,29 +93,31 @@ def origin_of(url: str) -> str | None:
 
 
 def _head(url: Text, values: Mapping[str, Text]) -> tuple[str, Text, str | None]:
-    """Resolve the variables of the host; returns its text, the rest, and an unknown variable."""
+    """Resolve the variables of the host; returns its text, the rest, and an unknown variable.
+
+    The rest begins with the unknown variable.
+    """
     head, rest = "", list(url)
     for _ in range(RESOLVED_MAX):
         while rest and isinstance(rest[0], str):
             head += rest.pop(0)  # type: ignore[operator]
         if not rest or WHOLE.match(head) or not BEGUN.fullmatch(head):
             break
-        variable = rest.pop(0)
-        value = values.get(variable.name) if isinstance(variable, Variable) else None
-        if value is None:
-            name = variable.name if isinstance(variable, Variable) else ""
-            return "", tuple(_after_authority(rest)), name
-        rest[:0] = value
+        variable = rest[0]
+        name = variable.name if isinstance(variable, Variable) else ""
+        if name not in values:
+            return head, tuple(rest), name
+        rest[:1] = values[name]
     return head, tuple(rest), None
 
 
-def _after_authority(rest: list[str | Variable]) -> list[str | Variable]:
-    """Leave out the rest of a host that is not known."""
-    while rest:
-        first = rest.pop(0)
-        if isinstance(first, str) and (found := re.search(r"[/?#]", first)):
-            return [first[found.start() :], *rest]
-    return []
+def _authority(rest: Text) -> tuple[str, Text]:
+    """Split off the rest of a host that is not known."""
+    for at, piece in enumerate(rest):
+        if isinstance(piece, str) and (found := re.search(r"[/?#]", piece)):
+            end = found.start()
+            return shown((*rest[:at], piece[:end])), (piece[end:], *rest[at + 1 :])
+    return shown(rest), ()
 
 
 def path_and_query(rest: Text) -> tuple[Text, Text | None]:

@@ -32,12 +32,11 @@ def import_scenario(file: str, output: str | None, read: Callable[[Source], Impo
         source = _open(file)
         try:
             imported = read(source)
+            return python_source(imported, prepare(imported, source).names)
         except MissingPackage as missing:
             raise Refused([Problem(source.name, str(missing))]) from None
-        parameters = prepare(imported, source).names
-        written = python_source(imported, parameters)
-        show_notes(source)
-        return written
+        finally:  # also where nothing is left: the notes say why
+            show_notes(source)
 
     return write_new(output, text)
 

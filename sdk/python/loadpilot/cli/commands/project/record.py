@@ -99,6 +99,7 @@ def _scenario(target: str, exchanges: list[Exchange], *, with_assets: bool) -> s
     source = Source("recording", b"")
     imported = of_recording(COMMAND, exchanges, source, with_assets=with_assets)
     imported.origin = target
-    written = python_source(imported, prepare(imported, source, target).names)
-    show_notes(source)
-    return written
+    try:
+        return python_source(imported, prepare(imported, source, target).names)
+    finally:  # also where nothing is left: the notes say why
+        show_notes(source)

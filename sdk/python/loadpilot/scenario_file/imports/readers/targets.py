@@ -9,7 +9,6 @@ from ...targets.targets_file import TargetsFile
 from ..bodies import body_of_bytes
 from ..imported_scenario import Imported, Request, Step, Task, UserType
 from ..names import class_of_file, words_of_route
-from ..source import FILE_BYTES_MAX
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +23,7 @@ TASKS_MAX = 100
 
 def read_targets(source: Source, folder: Path) -> Imported:
     """Read all requests; files of bodies are in ``folder``. Raises :class:`Refused`."""
-    if len(source.content) > FILE_BYTES_MAX:
-        raise source.refuse("", f"is larger than {FILE_BYTES_MAX >> 20} MiB")
+    source.check_size()
     tasks: dict[tuple[object, ...], Task] = {}
     for target in TargetsFile(io.BytesIO(source.content), source.name, folder).requests():
         key = (target.method, target.origin, target.path, target.headers, target.body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus, unquote_plus
@@ -67,7 +68,22 @@ def sampler(
         texts.source.note(place, "embedded resources are not requested")
     arguments = [one for around_ in reversed(around) for one in _arguments(around_)]
     _add_arguments(request, properties, arguments, texts)
+    sent = "".join(one.raw("Argument.name") + one.raw("Argument.value") for one in arguments)
+    encoding = text("contentEncoding", "utf-8")
+    if not _is_utf8(sent, encoding):
+        what = f"the encoding {encoding[:40]!r} is not carried over: texts are sent as UTF-8"
+        texts.source.note(place, what)
     return request
+
+
+def _is_utf8(text: str, encoding: str) -> bool:
+    """Whether a text has the same bytes in an encoding as in UTF-8; variables may have any."""
+    try:
+        if codecs.lookup(encoding).name == "utf-8":
+            return True
+        return "${" not in text and text.encode(encoding) == text.encode()
+    except (LookupError, UnicodeError):
+        return False
 
 
 def _arguments(properties: Properties) -> list[Properties]:

@@ -40,6 +40,11 @@ def xml_document(source: Source) -> Element:
     open_elements = [top]
     texts: list[list[str]] = [[]]
     count = 0
+    declared = ""
+
+    def declaration(_: str, encoding: str | None, __: int) -> None:
+        nonlocal declared
+        declared = encoding or ""
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal count
@@ -64,14 +69,18 @@ def xml_document(source: Source) -> Element:
         line = parser.CurrentLineNumber
         raise source.refuse(f"line {line}", "must have no DOCTYPE: entities are not expanded")
 
+    parser.XmlDeclHandler = declaration
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.CharacterDataHandler = letters
     parser.StartDoctypeDeclHandler = doctype
-    source.text()  # its size and its encoding are checked first
+    source.check_size()
     try:
         parser.Parse(source.content, True)  # noqa: FBT003
     except expat.ExpatError as error:
         place = f"line {error.lineno}, column {error.offset + 1}"
         raise source.refuse(place, f"is not XML: {expat.ErrorString(error.code)}") from None
+    except (LookupError, ValueError):  # of the codec
+        what = f"declares the encoding {declared!r:.60}, which cannot be read; save it as UTF-8"
+        raise source.refuse("line 1", what) from None
     return top.children[0]

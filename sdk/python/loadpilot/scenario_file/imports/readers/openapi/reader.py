@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...imported_scenario import Body, Pairs
     from ...source import Node, Source
 
-METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
+METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace")
 PLACEHOLDER = re.compile(r"\{([^{}/]+)\}")
 KINDS = ("application/json", "+json", FORM_TYPE, "multipart/form-data", "text/plain")
 """Content types of bodies, the preferred one first."""

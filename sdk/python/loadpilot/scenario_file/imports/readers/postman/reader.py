@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
 VARIABLE = re.compile(r"\{\{([^{}]{1,200})\}\}")
 PATH_VARIABLE = re.compile(r"(?<=/):([A-Za-z_][\w-]*)(?=/|$|\?)")
+BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\{\{|/")
+"""Beginning of a URL to which Postman adds no scheme, or a variable that may have one."""
+RESERVED = str.maketrans({"&": "%26", "#": "%23"})
+"""Characters that Postman encodes in the parts of a query."""
 DRAWN: dict[str, Drawn] = {
     "$guid": UUID,
     "$randomUUID": UUID,
@@ -57,8 +61,14 @@ LANGUAGES = {"json": "application/json", "xml": "application/xml"}
 class _Folder:
     """Requests of a folder; those of folders in it are beside them."""
 
-    name: str
+    name: str | None
+    """None for requests at the root, between two folders."""
     steps: list[Step] = field(default_factory=list)
+
+    @property
+    def requests(self) -> list[Request]:
+        """All requests, in their order."""
+        return [request for step in self.steps for request in step.requests]
 
 
 def read_postman(source: Source) -> Imported:
@@ -68,24 +78,25 @@ def read_postman(source: Source) -> Imported:
         raise source.refuse("", "is no Postman collection: it has no info and no item; export v2.1")
     reader = _Reader(source, Imported("import postman", source.name))
     reader.variables(root)
-    top = _Folder("requests", [Step(None)])
     folders: list[_Folder] = []
     for item in root["item"].list():
         if item["item"]:
-            folder = _Folder(item["name"].text("folder"), [Step(None)])
-            auth = item["auth"] or root["auth"]
-            reader.items(item["item"], folder, auth, 1)
-            folders.append(folder)
+            folders.append(_Folder(item["name"].text("folder"), [Step(None)]))
+            reader.items(item["item"], folders[-1], item["auth"] or root["auth"], 1)
         else:
-            reader.request(item, top.steps[0], root["auth"])
+            if not folders or folders[-1].name is not None:
+                folders.append(_Folder(None, [Step(None)]))
+            reader.request(item, folders[-1].steps[0], root["auth"])
     for node in (root["event"],):
         if any(one["script"]["exec"].value for one in node.list()):
             node.note("scripts of the collection are not carried over")
     source.check()
-    whole = [folder for folder in (top, *folders) if any(step.requests for step in folder.steps)]
-    tasks = [Task(folder.name, folder.steps) for folder in whole]
+    whole = [folder for folder in folders if folder.requests]
+    loose = [step for folder in whole if folder.name is None for step in folder.steps]
+    tasks = [Task("requests", loose)] if loose else []
+    tasks += [Task(folder.name, folder.steps) for folder in whole if folder.name is not None]
     if len(tasks) > 1 and reader.crosses(tasks):
-        steps = [Step(task.name, task.requests) for task in tasks]
+        steps = [Step(folder.name, folder.requests) for folder in whole]
         tasks = [Task("journey", steps)]
         source.note("item", "the folders are one task, since one uses what another extracts")
     name = class_name(root["info"]["name"].text("Postman"), "Postman")
@@ -148,12 +159,12 @@ class _Reader:
         """Read one request with its scripts."""
         sent = item["request"]
         if isinstance(sent.value, str):
-            step.requests.append(Request(item.path, "GET", self.text(sent)))
-            return
-        if not isinstance(sent.value, dict):
+            request = Request(item.path, "GET", self.url(sent))
+        elif isinstance(sent.value, dict):
+            request = Request(item.path, sent["method"].text("GET").upper(), self.url(sent["url"]))
+        else:
             sent.wrong("must be a request, or item a folder")
             return
-        request = Request(item.path, sent["method"].text("GET").upper(), self.url(sent["url"]))
         request.headers = self.pairs(sent["header"])
         request.body = self.body(sent["body"], request.headers)
         self.auth(sent["auth"] or auth, request)
@@ -174,24 +185,11 @@ class _Reader:
 
     def url(self, node: Node) -> Text:
         """Read a URL, its path variables replaced by their values."""
-        if isinstance(node.value, str):
-            return self.text(node)
-        raw = node["raw"].text("")
-        if not raw:
-            parts = {
-                name: node[name].value
-                if isinstance(node[name].value, str)
-                else mark.join(one.scalar() or "" for one in node[name].list())
-                for name, mark in (("host", "."), ("path", "/"))
-            }
-            scheme = node["protocol"].text("http")
-            raw = f"{scheme}://{parts['host']}/{parts['path']}"
-            pairs = [one for one in node["query"].list() if one["disabled"].value is not True]
-            query = "&".join(
-                f"{one['key'].scalar() or ''}={one['value'].scalar() or ''}" for one in pairs
-            )
-            raw += f"?{query}" if query else ""
+        raw = node.scalar() or _url_of(node)
         known = {one["key"].text(""): one["value"].scalar() for one in node["variable"].list()}
+        resolved = VARIABLE.sub(lambda one: self.values.get(one[1].strip(), one[0]), raw)
+        if resolved and not BEGINNING.match(resolved):
+            raw = f"http://{raw}"
         path, mark, query = raw.partition("?")
         path = PATH_VARIABLE.sub(lambda one: known.get(one[1]) or f"{{{{{one[1]}}}}}", path)
         return self.templated(path + mark + query)
@@ -285,9 +283,11 @@ class _Reader:
             case "basic":
                 request.auth = (given.get("username", ()), given.get("password", ()))
             case "apikey":
-                pair = (given.get("key", ()), given.get("value", ()))
+                key = given.get("key", ())
                 is_query = plain(given.get("in", ())) == "query"
-                (request.query if is_query else request.headers).append(pair)
+                fields = request.query if is_query else request.headers
+                fields.append((key, given.get("value", ())))
+                request.secret_field = (plain(key) or "").lower()
             case "oauth2" if given.get("accessToken"):
                 value = joined("Bearer ", given["accessToken"])
                 request.headers.append((("Authorization",), value))
@@ -302,6 +302,25 @@ class _Reader:
             if any(isinstance(self.imported.variables.get(name), Extracted) for name in used - own):
                 return True
         return False
+
+
+def _url_of(node: Node) -> str:
+    """Write a URL from its parts, as Postman sends it; without them it is ``raw``."""
+    host, path = (
+        node[name].scalar() or mark.join(one.scalar() or "" for one in node[name].list())
+        for name, mark in (("host", "."), ("path", "/"))
+    )
+    if not host and not path:
+        return node["raw"].text("")
+    scheme, port = node["protocol"].text(""), node["port"].scalar()
+    origin = f"{scheme.removesuffix('://')}://{host}" if scheme else host
+    fields = []
+    for one in node["query"].list():
+        if one["disabled"].value is not True:
+            key, value = (one["key"].scalar() or "").replace("=", "%3D"), one["value"].scalar()
+            fields.append((key if value is None else f"{key}={value}").translate(RESERVED))
+    query = f"?{'&'.join(fields)}" if fields else ""
+    return f"{origin}{f':{port}' if port else ''}/{path.removeprefix('/')}{query}"
 
 
 def _variables(request: Request) -> list[Variable]:
