@@ -10,6 +10,7 @@ from urllib.parse import quote
 from .....library.tables.extras import extra
 from ...imported_scenario import Parameter, Variable, joined
 from ...source import DEPTH_MAX, utf8
+from .checks import Rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,6 +101,8 @@ class Script:
     names: dict[str, Value] = field(default_factory=dict)
     call: Callable[[Code, int], Value] = lambda _code, _depth: UNKNOWN
     """Evaluates calls of functions that the reader knows."""
+    rates: Rates = field(default_factory=Rates)
+    """Metrics that count the checks."""
 
     def parse(self, text: str) -> Code:
         """Parse the script; raises :class:`Refused` at its first mistake."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...source import Source
 
 HOOKS = {"setup": "@setup", "teardown": "@teardown", "handleSummary": "`loadpilot report`"}
+ENDS = "a request without a response ends the iteration without its later sleeps; k6 goes on"
 FUNCTIONS = frozenset({"arrow_function", "function_declaration", "function_expression"})
 
 
@@ -42,6 +43,9 @@ def read_k6(source: Source) -> Imported:
         own = class_name(name, "Users") if name else class_of_file(source.name, "Script")
         imported.types.append(UserType(own, [task], settings))
     source.note("", "k6 follows redirects by itself: add follow_redirects=True where that matters")
+    steps = [step for users in imported.types for task in users.tasks for step in task.steps]
+    if any(step.pause_after_s or any(one.pause_s for one in step.requests) for step in steps):
+        source.note("", ENDS)
     return imported
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...bodies import body_of, media_type
 from ...imported_scenario import (
     MILLISECONDS,
     UUID,
-    Check,
     Drawn,
     Extracted,
     Extraction,
@@ -24,6 +23,7 @@ from ...imported_scenario import (
     plain,
 )
 from ...source import DEPTH_MAX
+from .checks import read_check
 from .javascript import UNKNOWN, JsonText, number_text
 
 if TYPE_CHECKING:
@@ -323,10 +323,12 @@ class Statements:
             code.note(f"{code.snippet!r} is not carried over")
             return
         for one in given[1]:
-            check = _read_check(one["value"])
-            if check is None:
+            key, check = one["key"], read_check(one["value"])
+            if check is None or key is None:
                 one.note(f"the check {one.snippet!r} is not carried over")
-            elif check not in response.request.checks:
+                continue
+            check = replace(check, rates=self._script.rates.of(key.text.strip("'\"`")))
+            if check not in response.request.checks:
                 response.request.checks.append(check)
 
     def _http(self, method: str, given: list[Code]) -> Value:
@@ -476,18 +478,3 @@ def _padded(given: list[Any]) -> tuple[Any, Any]:
 
 def _text(given: list[Code]) -> str:
     return given[0].text.strip() if given else ""
-
-
-def _read_check(code: Code | None) -> Check | None:
-    """Read one check of a response; None for another one."""
-    if code is None or code.kind != "arrow_function":
-        return None
-    body = code["body"]
-    text = " ".join(body.text.split()) if body is not None else ""
-    status = re.fullmatch(r"\(?\w+\.status ?===? ?(\d{3})\)?", text)
-    if status is not None:
-        return Check(status=int(status[1]))
-    contains = re.fullmatch(r"\w+\.body\.includes\((?:'([^'\\]+)'|\"([^\"\\]+)\")\)", text)
-    if contains is not None:
-        return Check(contains=contains[1] or contains[2])
-    return None
