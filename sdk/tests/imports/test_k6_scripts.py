@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from sdk.tests.support.imported_scenario import written
 
 from loadpilot.compile.plan import compile_scenario
@@ -67,3 +68,44 @@ def test_each_check_has_a_rate_of_its_own_within_the_limit_of_metrics() -> None:
     assert text.count("metrics.rate(") == len(names)
     found = {line.split('"')[1] for line in text.splitlines() if "metrics.rate(" in line}
     assert len(found) <= 100
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "function buy(id) { return http.post(`http://a/b/${id}`); } export default () => { CALL }",
+        "function buy(id = 7) { http.post(`http://a/b/${id}`); } export default () => { buy(); }",
+        "const buy = (id) => http.post(`http://a/b/${id}`); export default () => { CALL }",
+        "const buy = id => { return http.post(`http://a/b/${id}`) }; export default () => { CALL }",
+        "export default () => { const buy = (id) => http.post(`http://a/b/${id}`); CALL }",
+        "export default () => { function buy(i) { return http.post(`http://a/b/${i}`) } CALL }",
+        "export default () => { group('pay', () => http.post('http://a/b/7')); }",
+        "const pay = () => http.post('http://a/b/7'); export default () => { group('pay', pay); }",
+        "export default function () { return http.post('http://a/b/7'); http.get('http://a/no'); }",
+        "export default () => { switch (1) { case 1: http.post('http://a/b/7'); break; } }",
+        "export default () => { check(http.post('http://a/b/7'), {}) || fail('no'); }",
+    ],
+)
+def test_a_request_is_written_wherever_the_script_sends_it(script: str) -> None:
+    """Broken if a request is lost that stands in a helper, a group, a case, or after return."""
+    text, _ = imported(script.replace("CALL", "check(buy(7), { ok: (r) => r.status === 200 });"))
+    assert text.count('client.post("/b/7"') == 1
+    assert ("CALL" in script) == ('metrics.rate("ok")' in text)
+    assert "/no" not in text
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ids.forEach((id) => http.post('http://a/lost'));",
+        "ready ? http.post('http://a/lost') : null;",
+        "if (ready) { http.get('http://a/c'); } else { http.post('http://a/lost'); }",
+        "let last = [http.get('http://a/c'), () => http.post('http://a/lost')];",
+    ],
+)
+def test_a_request_that_is_not_written_is_noted(statement: str) -> None:
+    """Broken if a request is lost and no note names its line."""
+    script = f"export default () => {{\n http.get('http://a/b');\n {statement}\n}}"
+    text, notes = imported(script)
+    assert "/lost" not in text
+    assert [one for one in notes if "line 3" in one and "nothing that is read sends it" in one]

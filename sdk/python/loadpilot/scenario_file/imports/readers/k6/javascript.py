@@ -24,6 +24,7 @@ SNIPPET_MAX = 60
 """Maximum length of code in a message."""
 INTEGER_MAX = 2**53
 """Integers from here on are rounded, as numbers of JavaScript are."""
+FUNCTIONS = frozenset({"arrow_function", "function_declaration", "function_expression"})
 UNRESERVED = "-_.!~*'()"
 """Marks that encodeURIComponent leaves as they are, beside letters and digits."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
@@ -101,6 +102,8 @@ class Script:
     names: dict[str, Value] = field(default_factory=dict)
     call: Callable[[Code, int], Value] = lambda _code, _depth: UNKNOWN
     """Evaluates calls of functions that the reader knows."""
+    sent: set[str] = field(default_factory=set)
+    """Places of the calls that became requests."""
     rates: Rates = field(default_factory=Rates)
     """Metrics that count the checks."""
 

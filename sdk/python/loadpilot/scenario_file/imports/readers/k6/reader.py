@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ...imported_scenario import Imported, Task, UserType
 from ...names import class_name, class_of_file, method_name
 from .archive import is_archive, read_archive
-from .javascript import UNKNOWN, Code, Script
+from .javascript import FUNCTIONS, UNKNOWN, Code, Script
 from .options import DEFAULT, Options
 from .statements import Statements
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from ...source import Source
 
 HOOKS = {"setup": "@setup", "teardown": "@teardown", "handleSummary": "`loadpilot report`"}
+SENDS = re.compile(r"https?\.(?:asyncRequest|batch|del|get|head|options|patch|post|put|request)")
 ENDS = "a request without a response ends the iteration without its later sleeps; k6 goes on"
-FUNCTIONS = frozenset({"arrow_function", "function_declaration", "function_expression"})
 
 
 def read_k6(source: Source) -> Imported:
@@ -29,7 +30,8 @@ def read_k6(source: Source) -> Imported:
         text = source.text()
     script = Script(source, imported)
     reader = _Module(script)
-    reader.read(script.parse(text))
+    root = script.parse(text)
+    reader.read(root)
     options = {name: one for name, one in stored.items() if one is not None} or reader.options
     loads = Options(options, source, reader.options_place).loads()
     for name, function, settings in loads:
@@ -42,11 +44,27 @@ def read_k6(source: Source) -> Imported:
         statements.function(body)
         own = class_name(name, "Users") if name else class_of_file(source.name, "Script")
         imported.types.append(UserType(own, [task], settings))
+    _note_unsent(root)
     source.note("", "k6 follows redirects by itself: add follow_redirects=True where that matters")
     steps = [step for users in imported.types for task in users.tasks for step in task.steps]
     if any(step.pause_after_s or any(one.pause_s for one in step.requests) for step in steps):
         source.note("", ENDS)
     return imported
+
+
+def _note_unsent(root: Code) -> None:
+    """Note each call that sends a request and that the scenario does not have."""
+    pending = [root]
+    while pending:
+        one = pending.pop()
+        name, function = one["name"], one["function"]
+        if name is not None and name.text in HOOKS:
+            continue
+        if function is not None and SENDS.fullmatch(function.text):
+            if one.place not in one.script.sent:
+                one.note(f"{one.snippet!r} is not carried over: nothing that is read sends it")
+            continue
+        pending += reversed(list(one))
 
 
 class _Module:
