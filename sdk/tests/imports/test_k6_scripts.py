@@ -109,3 +109,21 @@ def test_a_request_that_is_not_written_is_noted(statement: str) -> None:
     text, notes = imported(script)
     assert "/lost" not in text
     assert [one for one in notes if "line 3" in one and "nothing that is read sends it" in one]
+
+
+def test_a_threshold_of_checks_is_one_of_their_rate(tmp_path: Path) -> None:
+    """Broken if LoadPilot refuses the scenario, or if the limit is not that of all checks."""
+    options = "export const options = { thresholds: { checks: ['rate>0.95', 'rate>0.9'] } };"
+    check = "check(http.get('http://a/b'), { 'is 200': (r) => r.status === 200 });"
+    text, notes = imported(f"{options} export default () => {{ {check} }}")
+    (gate,) = plan(text, tmp_path)["thresholds"]
+    assert (gate["own"], gate["operator"], gate["limit"]) == (
+        {"name": "checks", "figure": "rate"},
+        ">",
+        95,
+    )
+    assert 'metrics.rate("checks").add(response.status_code == 200)' in text
+    assert any("'checks' is not carried over: only the first limit" in one for one in notes)
+    text, notes = imported(f"{options} export default () => {{ http.get('http://a/b'); }}")
+    assert not plan(text, tmp_path)["thresholds"]
+    assert any("'checks' is not carried over: no check is" in one for one in notes)

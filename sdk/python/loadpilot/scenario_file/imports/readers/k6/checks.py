@@ -16,6 +16,8 @@ RATES_MAX = 90
 """Maximum number of rates: an agent takes 100 metrics of a scenario."""
 OTHERS = "other_checks"
 """Rate of the checks beyond the maximum."""
+TOTAL = "checks"
+"""Rate of all checks."""
 STATUS = re.compile(r"\(?\s*\w+\.status\s*===?\s*(\d{3})\s*\)?")
 CONTAINS = re.compile(r"\w+\.body\.includes\(\s*(?:'([^'\\]+)'|\"([^\"\\]+)\")\s*\)")
 
@@ -24,15 +26,17 @@ CONTAINS = re.compile(r"\w+\.body\.includes\(\s*(?:'([^'\\]+)'|\"([^\"\\]+)\")\s
 class Rates:
     """The metrics that count checks, by the names of the checks."""
 
+    has_total: bool = False
+    """Whether a threshold limits the rate of all checks."""
     _given: dict[str, str] = field(default_factory=dict)
-    _free: Names = field(default_factory=lambda: Names(frozenset({OTHERS})))
+    _free: Names = field(default_factory=lambda: Names(frozenset({OTHERS, TOTAL})))
 
     def of(self, check: str) -> tuple[str, ...]:
         """Name the metrics that count a check."""
         if check not in self._given:
             is_full = len(self._given) >= RATES_MAX
             self._given[check] = OTHERS if is_full else self._free.give(snake(check, "check"))
-        return (self._given[check],)
+        return (self._given[check], TOTAL) if self.has_total else (self._given[check],)
 
 
 def read_check(code: Code | None) -> Check | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .....compile.scenario import k6_thresholds
 from .....inputs.units import Wrong, duration_us
+from .checks import TOTAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from ...source import Source
 
 LIMIT = re.compile(r"\s*([a-z]+|p\([\d.]{1,10}\))\s*([<>]=?)\s*(\d[\d.]{0,20})\s*")
-METRICS = frozenset({"checks", "http_req_duration", "http_req_failed"})
+CHECKS_RATE = f"{TOTAL}.rate"
+"""Key of the threshold of all checks."""
+METRICS = frozenset({TOTAL, "http_req_duration", "http_req_failed"})
 DEFAULT = "default"
 UNSAID = frozenset({"thresholds", "scenarios", "stages", "duration", "vus", "iterations"})
 SILENT = frozenset(
@@ -129,9 +132,10 @@ class Options:
                 stages.append((length, self._count(stage.get("target"), 0)))
         return {"user_stages": stages} if stages else {}
 
-    def _thresholds(self, given: Any) -> dict[str, list[str]]:
-        """Keep the thresholds that mean the same here."""
-        kept: dict[str, list[str]] = {}
+    def _thresholds(self, given: Any) -> dict[str, list[str] | str]:
+        """Keep the thresholds that mean the same here; checks are a rate of the scenario."""
+        kept: dict[str, list[str] | str] = {}
+        limited: set[str] = set()
         for name, limits in given.items() if isinstance(given, dict) else ():
             for one in limits if isinstance(limits, list) else [limits]:
                 text = one.get("threshold") if isinstance(one, dict) else one
@@ -141,11 +145,20 @@ class Options:
                     self._note(why)
                     continue
                 try:
-                    k6_thresholds.translated(f"{name} {found[1]}", f"{found[2]}{found[3]}")
+                    key, limit = k6_thresholds.translated(
+                        f"{name} {found[1]}", f"{found[2]}{found[3]}"
+                    )
                 except k6_thresholds.Ambiguous as ambiguous:
                     self._note(f"{why}: {ambiguous}")
                     continue
-                kept.setdefault(name, []).append(f"{found[1]}{found[2]}{found[3]}")
+                if key in limited:
+                    self._note(f"{why}: only the first limit of {key} is")
+                    continue
+                limited.add(key)
+                if name == TOTAL:
+                    kept[CHECKS_RATE] = limit
+                else:
+                    kept[name] = [*kept.get(name, ()), f"{found[1]}{found[2]}{found[3]}"]
                 if isinstance(one, dict) and one.get("abortOnFail"):
                     self._note("abortOnFail is not carried over: use `--abort-on-breach`")
         return kept

@@ -9,7 +9,7 @@ from ...imported_scenario import Imported, Task, UserType
 from ...names import class_name, class_of_file, method_name
 from .archive import is_archive, read_archive
 from .javascript import FUNCTIONS, UNKNOWN, Code, Script
-from .options import DEFAULT, Options
+from .options import CHECKS_RATE, DEFAULT, Options
 from .statements import Statements
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def read_k6(source: Source) -> Imported:
     reader.read(root)
     options = {name: one for name, one in stored.items() if one is not None} or reader.options
     loads = Options(options, source, reader.options_place).loads()
+    script.rates.has_total = any(CHECKS_RATE in one.get("thresholds", ()) for _, _, one in loads)
     for name, function, settings in loads:
         body = reader.functions.get(function)
         if body is None:
@@ -42,6 +43,13 @@ def read_k6(source: Source) -> Imported:
         task = Task(method_name(name or "journey"))
         statements = Statements(script, reader.functions, task)
         statements.function(body)
+        if CHECKS_RATE in settings.get("thresholds", ()) and not any(
+            one.checks for one in task.requests
+        ):
+            del settings["thresholds"][CHECKS_RATE]
+            source.note(
+                reader.options_place, "the threshold 'checks' is not carried over: no check is"
+            )
         own = class_name(name, "Users") if name else class_of_file(source.name, "Script")
         imported.types.append(UserType(own, [task], settings))
     _note_unsent(root)
