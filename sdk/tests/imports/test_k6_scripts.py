@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -127,3 +128,46 @@ def test_a_threshold_of_checks_is_one_of_their_rate(tmp_path: Path) -> None:
     text, notes = imported(f"{options} export default () => {{ http.get('http://a/b'); }}")
     assert not plan(text, tmp_path)["thresholds"]
     assert any("'checks' is not carried over: no check is" in one for one in notes)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ user: u.name, password: u.pw }",
+        "JSON.stringify({ user: u.name, password: u.pw })",
+        "JSON.stringify([u.name, u.pw])",
+        "`${u.name}&${u.pw}`",
+    ],
+)
+def test_each_unknown_value_is_a_parameter_of_its_own(body: str) -> None:
+    """Broken if two values that only a run would tell are sent as one."""
+    text, notes = imported(
+        f"export default () => {{ const u = pick(); http.post('http://a/b', {body}); }}"
+    )
+    sent = text.partition("client.post(")[2]
+    assert re.findall("U_NAME|U_PW", sent) == ["U_NAME", "U_PW"]
+    assert any("'u.name' is only known" in one for one in notes)
+    assert any("'u.pw' is only known" in one for one in notes)
+
+
+def test_a_url_holds_values_of_a_response() -> None:
+    """Broken if a request with a value in its URL goes to /, or if a note says otherwise."""
+    start = "const B = 'http://a'; export default () => { const r = http.get(`${B}/b`);"
+    text, _ = imported(start + " http.get(http.url`${B}/u/${r.json().id}/${r.json().id}`); }")
+    assert 'id_2 = response.json()["id"]' in text
+    assert 'client.get(f"/u/{id_2}/{id_2}"' in text
+    for url in ("r.json().next", "pick()"):
+        text, notes = imported(f"{start} http.get({url}); }}")
+        assert 'client.get("/")' in text
+        (note,) = [one for one in notes if url in one]
+        assert "/ is requested" in note
+
+
+def test_the_users_at_the_start_are_carried_over_without_a_note() -> None:
+    """Broken if a note says that an option is lost which the scenario has."""
+    options = "{ startVUs: 5, stages: [{ duration: '1m', target: 9 }] }"
+    text, notes = imported(
+        f"export const options = {options}; export default () => {{ http.get('http://a/b'); }}"
+    )
+    assert 'user_stages=[("0s", 5), ("1m", 9)]' in text
+    assert not any("startVUs" in one for one in notes)

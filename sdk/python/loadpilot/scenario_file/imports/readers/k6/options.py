@@ -19,7 +19,9 @@ CHECKS_RATE = f"{TOTAL}.rate"
 """Key of the threshold of all checks."""
 METRICS = frozenset({TOTAL, "http_req_duration", "http_req_failed"})
 DEFAULT = "default"
-UNSAID = frozenset({"thresholds", "scenarios", "stages", "duration", "vus", "iterations"})
+UNSAID = frozenset(
+    {"thresholds", "scenarios", "stages", "duration", "vus", "iterations", "startVUs"}
+)
 SILENT = frozenset(
     {"discardResponseBodies", "noConnectionReuse", "summaryTrendStats", "userAgent", "tags", "ext"}
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...imported_scenario import Imported, Task, UserType
 from ...names import class_name, class_of_file, method_name
 from .archive import is_archive, read_archive
-from .javascript import FUNCTIONS, UNKNOWN, Code, Script
+from .javascript import FUNCTIONS, Code, Script, Unknown
 from .options import CHECKS_RATE, DEFAULT, Options
 from .statements import Statements
 
@@ -136,7 +136,7 @@ class _Module:
                 self.options = _data(found) if isinstance(found, dict) else {}
                 if not isinstance(found, dict):
                     one.note("the options are only known when the script runs")
-            elif found is UNKNOWN:
+            elif isinstance(found, Unknown):
                 one.note(f"{one.snippet!r} is only known when the script runs")
             else:
                 self.script.names[name.text] = found
@@ -145,9 +145,9 @@ class _Module:
 def _data(value: Any) -> Any:
     """Return options as data; a value with variables, or unknown, becomes its text."""
     if isinstance(value, dict):
-        return {name: _data(one) for name, one in value.items() if one is not UNKNOWN}
+        return {name: _data(one) for name, one in value.items() if not isinstance(one, Unknown)}
     if isinstance(value, list):
-        return [_data(one) for one in value if one is not UNKNOWN]
+        return [_data(one) for one in value if not isinstance(one, Unknown)]
     if isinstance(value, str | int | float | bool) or value is None:
         return value
     return "a value that is only known when the script runs"

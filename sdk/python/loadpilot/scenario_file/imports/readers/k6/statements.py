@@ -24,7 +24,7 @@ from ...imported_scenario import (
 )
 from ...source import DEPTH_MAX
 from .checks import read_check
-from .javascript import FUNCTIONS, UNKNOWN, JsonText, number_text
+from .javascript import FUNCTIONS, UNKNOWN, JsonText, Unknown, number_text
 from .response_values import JsonOf, ResponseMember, ResponseOf
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Statements:
         self._depth = 0
         self._returned: Value = None
         script.call = self._value_of_call
+        script.extracted = self._extracted
 
     def function(self, code: Code) -> None:
         """Read the function that a user runs."""
@@ -146,7 +147,7 @@ class Statements:
         elif isinstance(found, JsonOf) and found.steps:
             self._script.names[name.text] = self._extracted(found, name.text)
         else:
-            if found is UNKNOWN:
+            if isinstance(found, Unknown):
                 code.note(f"{code.snippet!r} is only known when the script runs")
             self._script.names[name.text] = found
 
@@ -177,7 +178,7 @@ class Statements:
         value = self._script.value(code)
         function = code["function"] if code.kind == "call_expression" else None
         is_read = function is None or function.text in {*self._functions, "group"}
-        if value is UNKNOWN and not is_read:
+        if isinstance(value, Unknown) and not is_read:
             code.note(f"{code.snippet!r} is not carried over")
         return value
 
@@ -192,9 +193,11 @@ class Statements:
         if arguments.kind == "template_string":
             given = [arguments]
         library, _, method = name.rpartition(".")
+        if name == "http.url" and given:
+            return self._script.value(given[0], depth + 1)
         if library in {"http", "https"}:
             response = self._http(method, given)
-            if response is not UNKNOWN:
+            if not isinstance(response, Unknown):
                 self._script.sent.add(code.place)
             return response
         if method in {"html", "json"} or name == "JSON.parse":
@@ -356,8 +359,7 @@ class Statements:
         self, method: str, url: Code, body: Code | None, params: Code | None
     ) -> ResponseOf:
         """Add a request to the step of its group."""
-        text = self._script.text(url, self._script.value(url))
-        request = Request(url.place, method, text)
+        request = Request(url.place, method, self._script.url(url))
         request.pause_s, self._pause_s = self._pause_s, None
         if params is not None and params.kind != "null":
             self._params(request, params)
