@@ -171,3 +171,49 @@ def test_the_users_at_the_start_are_carried_over_without_a_note() -> None:
     )
     assert 'user_stages=[("0s", 5), ("1m", 9)]' in text
     assert not any("startVUs" in one for one in notes)
+
+
+def several(*scenarios: str, more: str = "") -> tuple[str, list[str]]:
+    """Write the scenarios of a script whose options have several."""
+    options = ", ".join(f"{name}: {{ {one} }}" for name, one in zip("abc", scenarios, strict=False))
+    request = "export default () => { http.get('http://a/b'); }"
+    return imported(f"export const options = {{ scenarios: {{ {options} }}{more} }}; {request}")
+
+
+CONSTANT = "executor: 'constant-arrival-rate', duration: '1m', rate: "
+RAMPING = "executor: 'ramping-arrival-rate', stages: [{ duration: '1m', target: %d }]"
+
+
+@pytest.mark.parametrize(
+    ("loads", "shares", "load", "noted"),
+    [
+        ([f"{CONSTANT} 70", f"{CONSTANT} 30"], [70, 30], "rps=100", 0),
+        ([f"{CONSTANT} 90, timeUnit: '1m'", f"{CONSTANT} 3"], [3, 6], 'rps="9/2s"', 0),
+        ([RAMPING % 20, RAMPING % 60], [20, 60], 'stages=[("1m", 80)]', 0),
+        ([RAMPING % 20, f"{CONSTANT} 60"], [20, 60], 'stages=[("1m", 80)]', 1),
+        ([f"{CONSTANT} 700001", f"{CONSTANT} 300001"], [7000, 3000], "rps=1000002", 0),
+        ([f"{CONSTANT} 70", "executor: 'constant-vus', vus: 9"], [1, 1], "rps=70", 1),
+        (["executor: 'constant-vus', vus: 9"] * 2, [9, 9], "users=18", 0),
+    ],
+)
+def test_scenarios_share_the_sum_of_their_peaks(
+    loads: list[str], shares: list[int], load: str, noted: int, tmp_path: Path
+) -> None:
+    """Broken if scenarios of known rates share their load in another proportion, or if a load that
+    is not carried over is not noted."""
+    text, notes = several(*loads)
+    assert load in text
+    found = plan(text, tmp_path)["types"]
+    assert [one["share"] for one in found] == shares
+    assert sum("scenario 'b': " in one and "carried over: " in one for one in notes) == noted
+
+
+def test_what_several_scenarios_lose_is_noted(tmp_path: Path) -> None:
+    """Broken if start, environment, setup or thresholds of scenarios are lost without a note."""
+    more = ", thresholds: { http_req_failed: ['rate<0.01'] }"
+    text, notes = several(
+        f"{CONSTANT} 70", f"{CONSTANT} 30, startTime: '5s', env: {{ A: 'b' }}", more=more
+    )
+    assert [one["task"] for one in plan(text, tmp_path)["thresholds"]] == ["A", "B"]
+    for what in ("startTime is not", "env is not", "thresholds of all scenarios together"):
+        assert any(what in one for one in notes)

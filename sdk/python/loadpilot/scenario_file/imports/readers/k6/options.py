@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .....compile.scenario import k6_thresholds
 from .....inputs.units import Wrong, duration_us
 from .checks import TOTAL
+from .shares import shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +23,6 @@ DEFAULT = "default"
 UNSAID = frozenset(
     {"thresholds", "scenarios", "stages", "duration", "vus", "iterations", "startVUs"}
 )
-SILENT = frozenset(
-    {"discardResponseBodies", "noConnectionReuse", "summaryTrendStats", "userAgent", "tags", "ext"}
-)
 VUS_MAX = 1_000_000
 
 
@@ -38,7 +36,7 @@ class Options:
         self._place = place
 
     def loads(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """List name, function and settings of each scenario; the first has the thresholds."""
+        """List name, function and settings of each scenario."""
         options = self._options
         for name, value in options.items():
             if name not in UNSAID and value not in (None, [], {}):
@@ -53,10 +51,12 @@ class Options:
         if not found:
             found = [("", DEFAULT, self._simple(options))]
         if len(found) > 1:
-            found = self._shared(found)
+            found = shared(found, self._note)
         thresholds = self._thresholds(options.get("thresholds"))
-        if thresholds:
-            found[0][2]["thresholds"] = thresholds
+        for _, _, settings in found if thresholds else ():
+            settings["thresholds"] = dict(thresholds)
+        if thresholds and len(found) > 1:
+            self._note("thresholds of all scenarios together hold for each of them by itself")
         return found
 
     def _simple(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -101,27 +101,6 @@ class Options:
             if one.get(more) not in (None, {}, "0s"):
                 self._note(f"scenario {name[:60]!r}: {more} is not carried over")
         return settings
-
-    def _shared(
-        self, found: list[tuple[str, str, dict[str, Any]]]
-    ) -> list[tuple[str, str, dict[str, Any]]]:
-        """Make user types of several scenarios: one load, of which each has its share."""
-        loads = [settings for _, _, settings in found]
-        for key in ("users", "rps"):
-            if all(isinstance(one.get(key), int) for one in loads):
-                total = sum(one[key] for one in loads)
-                if len({one["duration"] for one in loads}) > 1:
-                    self._note("scenarios of several durations run for that of the first one")
-                first = {**loads[0], key: total}
-                return [
-                    (name, function, {"share": one[key], **({} if at else first)})
-                    for at, (name, function, one) in enumerate(found)
-                ]
-        self._note("scenarios of several forms have the load of the first one, in equal shares")
-        return [
-            (name, function, {"share": 1, **({} if at else one)})
-            for at, (name, function, one) in enumerate(found)
-        ]
 
     def _user_stages(self, options: dict[str, Any]) -> dict[str, Any]:
         stages: list[tuple[str, int]] = []

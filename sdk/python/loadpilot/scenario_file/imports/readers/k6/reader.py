@@ -35,6 +35,9 @@ def read_k6(source: Source) -> Imported:
     options = {name: one for name, one in stored.items() if one is not None} or reader.options
     loads = Options(options, source, reader.options_place).loads()
     script.rates.has_total = any(CHECKS_RATE in one.get("thresholds", ()) for _, _, one in loads)
+    if len(loads) > 1 and "setup" in reader.functions:
+        what = "scenarios that run together cannot have @setup: run one with --scenario"
+        source.note(reader.functions["setup"].place, what)
     for name, function, settings in loads:
         body = reader.functions.get(function)
         if body is None:
@@ -47,6 +50,8 @@ def read_k6(source: Source) -> Imported:
             one.checks for one in task.requests
         ):
             del settings["thresholds"][CHECKS_RATE]
+            if not settings["thresholds"]:
+                del settings["thresholds"]
             source.note(
                 reader.options_place, "the threshold 'checks' is not carried over: no check is"
             )
