@@ -140,6 +140,8 @@ class Check:
 
     status: int | None = None
     contains: str | None = None
+    rates: tuple[str, ...] = ()
+    """Metrics that count it, and the task goes on; without one a failure ends the task."""
 
 
 @dataclass(slots=True)

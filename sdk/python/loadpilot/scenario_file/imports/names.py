@@ -27,7 +27,7 @@ IDS = (
 LOCAL = frozenset({"client", "response", "responses", "row", "self"})
 """Names that the written code uses itself."""
 MODULE = frozenset(
-    {"LoadClient", "VUser", "env", "feed", "file", "now", "rand", "scenario", "task"}
+    {"LoadClient", "VUser", "env", "feed", "file", "metrics", "now", "rand", "scenario", "task"}
 )
 """Names that the written code imports."""
 TAKEN = frozenset({*dir(VUser), *LOCAL, *MODULE, *dir(builtins)})

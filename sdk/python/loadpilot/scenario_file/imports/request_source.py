@@ -101,10 +101,17 @@ class TaskWriter:
         if request.sets_cookies and not request.checks:
             yield f"{indent}{response}.raise_for_status()"
         for check in request.checks:
+            conditions = []
             if check.status is not None:
-                yield f"{indent}assert {response}.status_code == {check.status}"
+                conditions.append(f"{response}.status_code == {check.status}")
             if check.contains is not None:
-                yield f"{indent}assert {quoted(check.contains)} in {response}.text"
+                conditions.append(f"{quoted(check.contains)} in {response}.text")
+            for rate in check.rates:
+                self._scope.imports.add("metrics")
+                condition = ("", Atom(" and ".join(conditions)))
+                yield from laid_out(call(f"metrics.rate({quoted(rate)}).add", condition), depth)
+            if not check.rates:
+                yield from (f"{indent}assert {one}" for one in conditions)
         for one in request.extractions:
             if one.variable not in self._locals:
                 self._locals[one.variable] = self._names.give(snake(one.variable, "value"))

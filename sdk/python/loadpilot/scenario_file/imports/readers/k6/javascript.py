@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from .....library.tables.extras import extra
-from ...imported_scenario import Parameter, Variable, joined
+from ...imported_scenario import Extracted, Parameter, Variable, joined
 from ...source import DEPTH_MAX, utf8
+from .checks import Rates
+from .response_values import JsonOf, ResponseMember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,16 +25,18 @@ SNIPPET_MAX = 60
 """Maximum length of code in a message."""
 INTEGER_MAX = 2**53
 """Integers from here on are rounded, as numbers of JavaScript are."""
+FUNCTIONS = frozenset({"arrow_function", "function_declaration", "function_expression"})
 UNRESERVED = "-_.!~*'()"
 """Marks that encodeURIComponent leaves as they are, beside letters and digits."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Unknown:
     """A value that is not known without executing the script."""
 
-    def __repr__(self) -> str:
-        return "unknown"
+    code: Code | None = None
+    """Its expression, where it is a part of a larger value."""
 
 
 UNKNOWN = Unknown()
@@ -100,6 +104,12 @@ class Script:
     names: dict[str, Value] = field(default_factory=dict)
     call: Callable[[Code, int], Value] = lambda _code, _depth: UNKNOWN
     """Evaluates calls of functions that the reader knows."""
+    extracted: Callable[[JsonOf, str], tuple[Any, ...]] = lambda found, _name: found.steps
+    """Takes a value of a response under a name."""
+    sent: set[str] = field(default_factory=set)
+    """Places of the calls that became requests."""
+    rates: Rates = field(default_factory=Rates)
+    """Metrics that count the checks."""
 
     def parse(self, text: str) -> Code:
         """Parse the script; raises :class:`Refused` at its first mistake."""
@@ -134,7 +144,7 @@ class Script:
             case "null" | "undefined":
                 return None
             case "array":
-                return [self.value(one, depth + 1) for one in code]
+                return [self._part(one, depth) for one in code]
             case "object":
                 return self._object(code, depth)
             case "identifier":
@@ -159,10 +169,23 @@ class Script:
             return ({True: "true", False: "false", None: "null"}[value],)
         if isinstance(value, int | float):
             return (number_text(value),)
-        name = code.snippet
-        code.note(f"{name!r} is only known when the script runs: it becomes a parameter")
+        if isinstance(value, JsonOf) and value.steps:
+            return self.extracted(value, str(value.steps[-1]))
+        code = (value.code if isinstance(value, Unknown) else None) or code
+        name = " ".join(code.text.split())
+        code.note(f"{code.snippet!r} is only known when the script runs: it becomes a parameter")
         self.imported.variables.setdefault(name, Parameter(None))
         return (Variable(name),)
+
+    def url(self, code: Code) -> tuple[Any, ...]:
+        """Read a URL; of one that is unknown as a whole nothing can be written."""
+        value = self.value(code)
+        is_whole = isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], Variable)
+        meaning = self.imported.variables.get(value[0].name) if is_whole else None
+        if isinstance(value, str | tuple) and not isinstance(meaning, Extracted):
+            return self.text(code, value)
+        code.note(f"the URL {code.snippet!r} is only known when the script runs: / is requested")
+        return ("/",)
 
     def _template(self, code: Code, depth: int) -> Value:
         pieces: list[Any] = []
@@ -175,16 +198,22 @@ class Script:
                 pieces.append(_letters(one))
         return _simple(joined(*(_whole(p) if isinstance(p, str) else p for p in joined(*pieces))))
 
+    def _part(self, code: Code | None, depth: int) -> Value:
+        """Evaluate a part of a value; an unknown one keeps its own expression."""
+        value = self.value(code, depth + 1)
+        return Unknown(code) if isinstance(value, Unknown | ResponseMember) else value
+
     def _object(self, code: Code, depth: int) -> Value:
         made: dict[str, Value] = {}
         for one in code:
             key = one["key"]
             if one.kind == "shorthand_property_identifier":
-                made[one.text] = self.names.get(one.text, UNKNOWN)
+                found = self.names.get(one.text, UNKNOWN)
+                made[one.text] = Unknown(one) if isinstance(found, Unknown) else found
             elif one.kind == "pair" and key is not None:
                 is_text = key.kind in {"string", "number"}
                 name = self.text_of(self.value(key, depth + 1)) if is_text else key.text
-                made[str(name)] = self.value(one["value"], depth + 1)
+                made[str(name)] = self._part(one["value"], depth)
             elif one.kind == "spread_element":
                 inner = self.value(next(iter(one), None), depth + 1)
                 if isinstance(inner, dict):
@@ -230,7 +259,7 @@ class Script:
             if isinstance(meaning, Parameter) and meaning.default is None and default is not None:
                 self.imported.variables[one[0].name] = Parameter(default)
             return one
-        return other if one is UNKNOWN or one is None or one == "" else one
+        return other if isinstance(one, Unknown) or one is None or one == "" else one
 
     @staticmethod
     def text_of(value: Value) -> str | None:

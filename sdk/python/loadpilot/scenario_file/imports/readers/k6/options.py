@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from .....compile.scenario import k6_thresholds
 from .....inputs.units import Wrong, duration_us
+from .checks import TOTAL
+from .shares import shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,11 +16,12 @@ if TYPE_CHECKING:
     from ...source import Source
 
 LIMIT = re.compile(r"\s*([a-z]+|p\([\d.]{1,10}\))\s*([<>]=?)\s*(\d[\d.]{0,20})\s*")
-METRICS = frozenset({"checks", "http_req_duration", "http_req_failed"})
+CHECKS_RATE = f"{TOTAL}.rate"
+"""Key of the threshold of all checks."""
+METRICS = frozenset({TOTAL, "http_req_duration", "http_req_failed"})
 DEFAULT = "default"
-UNSAID = frozenset({"thresholds", "scenarios", "stages", "duration", "vus", "iterations"})
-SILENT = frozenset(
-    {"discardResponseBodies", "noConnectionReuse", "summaryTrendStats", "userAgent", "tags", "ext"}
+UNSAID = frozenset(
+    {"thresholds", "scenarios", "stages", "duration", "vus", "iterations", "startVUs"}
 )
 VUS_MAX = 1_000_000
 
@@ -33,7 +36,7 @@ class Options:
         self._place = place
 
     def loads(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """List name, function and settings of each scenario; the first has the thresholds."""
+        """List name, function and settings of each scenario."""
         options = self._options
         for name, value in options.items():
             if name not in UNSAID and value not in (None, [], {}):
@@ -48,10 +51,12 @@ class Options:
         if not found:
             found = [("", DEFAULT, self._simple(options))]
         if len(found) > 1:
-            found = self._shared(found)
+            found = shared(found, self._note)
         thresholds = self._thresholds(options.get("thresholds"))
-        if thresholds:
-            found[0][2]["thresholds"] = thresholds
+        for _, _, settings in found if thresholds else ():
+            settings["thresholds"] = dict(thresholds)
+        if thresholds and len(found) > 1:
+            self._note("thresholds of all scenarios together hold for each of them by itself")
         return found
 
     def _simple(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -97,27 +102,6 @@ class Options:
                 self._note(f"scenario {name[:60]!r}: {more} is not carried over")
         return settings
 
-    def _shared(
-        self, found: list[tuple[str, str, dict[str, Any]]]
-    ) -> list[tuple[str, str, dict[str, Any]]]:
-        """Make user types of several scenarios: one load, of which each has its share."""
-        loads = [settings for _, _, settings in found]
-        for key in ("users", "rps"):
-            if all(isinstance(one.get(key), int) for one in loads):
-                total = sum(one[key] for one in loads)
-                if len({one["duration"] for one in loads}) > 1:
-                    self._note("scenarios of several durations run for that of the first one")
-                first = {**loads[0], key: total}
-                return [
-                    (name, function, {"share": one[key], **({} if at else first)})
-                    for at, (name, function, one) in enumerate(found)
-                ]
-        self._note("scenarios of several forms have the load of the first one, in equal shares")
-        return [
-            (name, function, {"share": 1, **({} if at else one)})
-            for at, (name, function, one) in enumerate(found)
-        ]
-
     def _user_stages(self, options: dict[str, Any]) -> dict[str, Any]:
         stages: list[tuple[str, int]] = []
         start = options.get("startVUs", options.get("vus"))
@@ -129,9 +113,10 @@ class Options:
                 stages.append((length, self._count(stage.get("target"), 0)))
         return {"user_stages": stages} if stages else {}
 
-    def _thresholds(self, given: Any) -> dict[str, list[str]]:
-        """Keep the thresholds that mean the same here."""
-        kept: dict[str, list[str]] = {}
+    def _thresholds(self, given: Any) -> dict[str, list[str] | str]:
+        """Keep the thresholds that mean the same here; checks are a rate of the scenario."""
+        kept: dict[str, list[str] | str] = {}
+        limited: set[str] = set()
         for name, limits in given.items() if isinstance(given, dict) else ():
             for one in limits if isinstance(limits, list) else [limits]:
                 text = one.get("threshold") if isinstance(one, dict) else one
@@ -141,11 +126,20 @@ class Options:
                     self._note(why)
                     continue
                 try:
-                    k6_thresholds.translated(f"{name} {found[1]}", f"{found[2]}{found[3]}")
+                    key, limit = k6_thresholds.translated(
+                        f"{name} {found[1]}", f"{found[2]}{found[3]}"
+                    )
                 except k6_thresholds.Ambiguous as ambiguous:
                     self._note(f"{why}: {ambiguous}")
                     continue
-                kept.setdefault(name, []).append(f"{found[1]}{found[2]}{found[3]}")
+                if key in limited:
+                    self._note(f"{why}: only the first limit of {key} is")
+                    continue
+                limited.add(key)
+                if name == TOTAL:
+                    kept[CHECKS_RATE] = limit
+                else:
+                    kept[name] = [*kept.get(name, ()), f"{found[1]}{found[2]}{found[3]}"]
                 if isinstance(one, dict) and one.get("abortOnFail"):
                     self._note("abortOnFail is not carried over: use `--abort-on-breach`")
         return kept

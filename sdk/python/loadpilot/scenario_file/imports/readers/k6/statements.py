@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...bodies import body_of, media_type
 from ...imported_scenario import (
     MILLISECONDS,
     UUID,
-    Check,
     Drawn,
     Extracted,
     Extraction,
@@ -24,7 +23,9 @@ from ...imported_scenario import (
     plain,
 )
 from ...source import DEPTH_MAX
-from .javascript import UNKNOWN, JsonText, number_text
+from .checks import read_check
+from .javascript import FUNCTIONS, UNKNOWN, JsonText, Unknown, number_text
+from .response_values import JsonOf, ResponseMember, ResponseOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,64 +53,41 @@ CALLS_MAX = 20
 """Maximum depth of functions that call each other."""
 
 
-@dataclass(frozen=True)
-class ResponseOf:
-    """The response of a request, as the script holds it."""
-
-    request: Request
-
-    def member(self, name: str) -> Value:
-        """Return a member of the response."""
-        return ResponseMember(self.request, name)
-
-
-@dataclass(frozen=True)
-class ResponseMember:
-    """A member of a response: its body is read, others are not known."""
-
-    request: Request
-    name: str
-
-
-@dataclass(frozen=True)
-class JsonOf:
-    """A value in the JSON of a response."""
-
-    request: Request
-    steps: tuple[str | int, ...] = ()
-
-    def member(self, name: str) -> Value:
-        """Return a member of the value."""
-        return JsonOf(self.request, (*self.steps, name))
-
-
 class Statements:
     """Reads the statements of a function into a task."""
 
     def __init__(self, script: Script, functions: dict[str, Code], task: Task) -> None:
         """Take the functions of the script, which a task may call."""
         self._script = script
-        self._functions = functions
+        self._functions = dict(functions)
         self._task = task
         self._groups: list[str] = []
         self._pause_s: tuple[float, float] | None = None
         self._batches = 0
         self._depth = 0
+        self._returned: Value = None
         script.call = self._value_of_call
+        script.extracted = self._extracted
 
     def function(self, code: Code) -> None:
-        """Read the body of a function, with names of its own."""
-        outer = dict(self._script.names)
+        """Read the function that a user runs."""
+        self._run(code)
+        if self._pause_s is not None and self._task.steps:
+            self._task.steps[-1].pause_after_s = self._pause_s
+        self._pause_s = None
+
+    def _run(self, code: Code) -> Value:
+        """Read the body of a function, with names of its own; returns its value."""
+        names, returned = dict(self._script.names), self._returned
+        self._returned = None
         body = code["body"]
         if body is not None and body.kind == "statement_block":
             self._block(body)
         elif body is not None:
-            self._expression(body)
-        if self._pause_s is not None and self._task.steps:
-            self._task.steps[-1].pause_after_s = self._pause_s
-        if not self._groups:
-            self._pause_s = None
-        self._script.names = outer
+            self._returned = self._effect(body)
+        value, self._returned = self._returned, returned
+        self._script.names = names
+        return value
 
     def _block(self, code: Code) -> None:
         self._depth += 1
@@ -117,9 +95,11 @@ class Statements:
             raise self._script.source.refuse(code.place, "is nested too deep")
         for one in code:
             self._statement(one)
+            if one.kind == "return_statement":
+                break
         self._depth -= 1
 
-    def _statement(self, code: Code) -> None:
+    def _statement(self, code: Code) -> None:  # noqa: C901  (one for each kind)
         match code.kind:
             case "expression_statement":
                 for one in code:
@@ -132,7 +112,12 @@ class Statements:
             case kind if kind in CONTROL:
                 code.note(f"{code.snippet!r}: what is inside is written once, without a condition")
                 self._inside(code)
-            case "return_statement" | "empty_statement":
+            case "return_statement":
+                for one in code:
+                    self._returned = self._effect(one)
+            case "function_declaration" if (name := code["name"]) is not None:
+                self._functions[name.text] = code
+            case "empty_statement" | "break_statement" | "continue_statement":
                 return
             case _:
                 code.note(f"{code.snippet!r} is not carried over")
@@ -142,6 +127,10 @@ class Statements:
         for one in code:
             if one.kind == "statement_block" or one.kind.endswith("_statement"):
                 self._statement(one)
+            elif one.kind in {"switch_body", "switch_case", "switch_default"}:
+                self._inside(one)
+            elif code.kind.startswith("switch_") and one.kind.endswith("_declaration"):
+                self._statement(one)
             elif one.kind in {"catch_clause", "else_clause", "finally_clause"}:
                 one.note(f"{one.snippet!r} is not carried over")
 
@@ -149,13 +138,16 @@ class Statements:
         name, value = code["name"], code["value"]
         if name is None or value is None:
             return
+        if value.kind in FUNCTIONS:
+            self._functions[name.text] = value
+            return
         found = self._script.value(value)
         if name.kind != "identifier":
             code.note(f"{code.snippet!r} is not carried over")
         elif isinstance(found, JsonOf) and found.steps:
             self._script.names[name.text] = self._extracted(found, name.text)
         else:
-            if found is UNKNOWN:
+            if isinstance(found, Unknown):
                 code.note(f"{code.snippet!r} is only known when the script runs")
             self._script.names[name.text] = found
 
@@ -173,8 +165,22 @@ class Statements:
                 self._script.names[left.text] = value
             else:
                 code.note(f"{code.snippet!r} is not carried over")
-        elif code.kind != "call_expression" or self._script.value(code) is UNKNOWN:
+        elif code.kind == "binary_expression" and code["left"] is not None:
+            self._expression(code["left"])
+            code.note(f"{code.snippet!r} is not carried over but for its first part")
+        elif code.kind == "call_expression":
+            self._effect(code)
+        else:
             code.note(f"{code.snippet!r} is not carried over")
+
+    def _effect(self, code: Code) -> Value:
+        """Return the value of an expression; a call that is unknown is noted."""
+        value = self._script.value(code)
+        function = code["function"] if code.kind == "call_expression" else None
+        is_read = function is None or function.text in {*self._functions, "group"}
+        if isinstance(value, Unknown) and not is_read:
+            code.note(f"{code.snippet!r} is not carried over")
+        return value
 
     def _value_of_call(self, code: Code, depth: int) -> Value:
         """Carry over the effect of a call, and return its value; UNKNOWN for an unknown call."""
@@ -187,8 +193,13 @@ class Statements:
         if arguments.kind == "template_string":
             given = [arguments]
         library, _, method = name.rpartition(".")
+        if name == "http.url" and given:
+            return self._script.value(given[0], depth + 1)
         if library in {"http", "https"}:
-            return self._http(method, given)
+            response = self._http(method, given)
+            if not isinstance(response, Unknown):
+                self._script.sent.add(code.place)
+            return response
         if method in {"html", "json"} or name == "JSON.parse":
             return self._json_of(function, given, name, depth)
         return self._known(name, given, code, depth)
@@ -230,18 +241,19 @@ class Statements:
             raise self._script.source.refuse(code.place, "calls functions in each other too deep")
         self._depth += 1
         function = self._functions[name]
-        parameters = function["parameters"]
-        arguments = code["arguments"]
+        single = function["parameter"]
+        parameters = [single] if single is not None else list(function["parameters"] or ())
+        values = [self._script.value(given, depth + 1) for given in code["arguments"] or ()]
+        values += [self._script.value(one["right"]) for one in parameters[len(values) :]]
         outer = dict(self._script.names)
-        for one, given in zip(parameters or (), arguments or (), strict=False):
-            if one.kind == "identifier":
-                self._script.names[one.text] = self._script.value(given, depth + 1)
-        body = function["body"]
-        if body is not None and body.kind == "statement_block":
-            self._block(body)
+        for one, value in zip(parameters, values, strict=False):
+            to = one if one["left"] is None else one["left"]
+            if to.kind == "identifier":
+                self._script.names[to.text] = value
+        found = self._run(function)
         self._script.names = outer
         self._depth -= 1
-        return None
+        return found
 
     def _drawn(self, name: str, drawn: Drawn) -> Value:
         self._script.imported.variables[name] = drawn
@@ -281,18 +293,18 @@ class Statements:
 
     def _group(self, given: list[Code], code: Code) -> Value:
         name = self._script.value(given[0]) if given else UNKNOWN
-        if len(given) < 2 or not isinstance(name, str):
+        function = given[1] if len(given) > 1 else None
+        if function is not None and function.kind == "identifier":
+            function = self._functions.get(function.text)
+        if function is None or function.kind not in FUNCTIONS or not isinstance(name, str):
+            code.note(f"{code.snippet!r} is not carried over")
             return UNKNOWN
         self._groups.append(name)
         if len(self._groups) > CALLS_MAX:
             raise self._script.source.refuse(code.place, "has groups in each other too deep")
-        outer = dict(self._script.names)
-        body = given[1]["body"]
-        if body is not None and body.kind == "statement_block":
-            self._block(body)
-        self._script.names = outer
+        value = self._run(function)
         self._groups.pop()
-        return None
+        return value
 
     def _sleep(self, given: list[Code], code: Code) -> None:
         """Read a think time: a number, a random one between two, or one times Math.random()."""
@@ -323,10 +335,12 @@ class Statements:
             code.note(f"{code.snippet!r} is not carried over")
             return
         for one in given[1]:
-            check = _read_check(one["value"])
-            if check is None:
+            key, check = one["key"], read_check(one["value"])
+            if check is None or key is None:
                 one.note(f"the check {one.snippet!r} is not carried over")
-            elif check not in response.request.checks:
+                continue
+            check = replace(check, rates=self._script.rates.of(key.text.strip("'\"`")))
+            if check not in response.request.checks:
                 response.request.checks.append(check)
 
     def _http(self, method: str, given: list[Code]) -> Value:
@@ -345,8 +359,7 @@ class Statements:
         self, method: str, url: Code, body: Code | None, params: Code | None
     ) -> ResponseOf:
         """Add a request to the step of its group."""
-        text = self._script.text(url, self._script.value(url))
-        request = Request(url.place, method, text)
+        request = Request(url.place, method, self._script.url(url))
         request.pause_s, self._pause_s = self._pause_s, None
         if params is not None and params.kind != "null":
             self._params(request, params)
@@ -476,18 +489,3 @@ def _padded(given: list[Any]) -> tuple[Any, Any]:
 
 def _text(given: list[Code]) -> str:
     return given[0].text.strip() if given else ""
-
-
-def _read_check(code: Code | None) -> Check | None:
-    """Read one check of a response; None for another one."""
-    if code is None or code.kind != "arrow_function":
-        return None
-    body = code["body"]
-    text = " ".join(body.text.split()) if body is not None else ""
-    status = re.fullmatch(r"\(?\w+\.status ?===? ?(\d{3})\)?", text)
-    if status is not None:
-        return Check(status=int(status[1]))
-    contains = re.fullmatch(r"\w+\.body\.includes\((?:'([^'\\]+)'|\"([^\"\\]+)\")\)", text)
-    if contains is not None:
-        return Check(contains=contains[1] or contains[2])
-    return None
