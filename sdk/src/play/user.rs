@@ -96,7 +96,8 @@ impl PyUser {
             client.follows.set(!matches!(part, Part::Task(_)));
         }
         if let (Execution::Loop, Some(on_loop)) = (part_function.execution, &mut self.on_loop) {
-            on_loop.begin(py, &part_function.function, &self.instance)?;
+            let is_task = matches!(part, Part::Task(_));
+            on_loop.begin(py, &part_function.function, &self.instance, is_task)?;
             return Ok(Operation::External);
         }
         if part_function.execution == Execution::Stack {
