@@ -221,7 +221,11 @@ impl PyUser {
         let raised = error.filter(|error| !is_stopped(py, error) && !was_cancelled);
         let mut trace = raised.as_ref().and_then(|error| traceback(py, error));
         let mut raised = raised.map(|error| message(py, &error, self.part));
-        let unsent = self.client.bind(py).borrow().unsent.get();
+        let (unsent, misuse) = {
+            let client = self.client.bind(py).borrow();
+            (client.unsent.get(), client.take_misuse())
+        };
+        raised = raised.or(misuse);
         if raised.is_none() && unsent > 0 {
             raised = Some(format!(
                 "{unsent} requests were made and never awaited, so never sent"

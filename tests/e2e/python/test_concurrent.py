@@ -190,3 +190,44 @@ class S(VUser):
     (raised,) = task_of(finished, "t")["raised"]
     assert raised["count"] == 1
     assert "a request was made while its user had no arrival" in raised["text"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "use",
+    [
+        "t = threading.Thread(target=get, args=(client,)); t.start(); t.join()",
+        "with ThreadPoolExecutor(1) as pool: pool.submit(get, client).result()",
+    ],
+    ids=["thread", "pool"],
+)
+def test_a_client_in_another_thread_is_an_error(
+    loadpilot: Loadpilot, oracle: Oracle, use: str
+) -> None:
+    """Broken if a request on a thread of the scenario's own is lost without an error, or if its
+    error is another one each time. 8 s each."""
+    scene = (
+        HEAD
+        + f"""
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+def get(client):
+    client.get("/lost")
+
+@scenario(rps=4, duration="2s", mode="constant", users=4)
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/t")
+        {use}
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert routes(oracle.requests()) == {"GET /t": 8}
+    (raised,) = task_of(finished, "t")["raised"]
+    assert raised["count"] == 8
+    assert raised["text"].startswith(
+        "RuntimeError: the client belongs to the thread of its user: use client.batch(), or "
+        "asyncio.gather() in an async task"
+    )
