@@ -14,6 +14,7 @@ use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::{DropReason, Holder, Plan, RunId, Timestamp};
 use tokio::time::timeout;
 
+use crate::fire::futures::join_all;
 use crate::fire::{
     self, ConnectionQuota, Core, CoreHold, CoreSetup, Fault, Lease, MonoTime, Preconnected,
     Program, Ring, RingOwner, RingSettings, VirtualUsersSetup, portion,
@@ -224,12 +225,14 @@ impl Cores {
         Ok(())
     }
 
-    /// Lets the users clean up, in bounded time.
+    /// Lets the users of all threads clean up at the same time, which is bounded.
     pub(super) async fn retire(&self) {
-        for core in &self.cores {
-            if timeout(RETIRE_TIMEOUT, core.retire()).await.is_err() {
-                tracing::warn!("a load thread hangs while its users clean up");
-            }
+        let retired = self.cores.iter().map(|core| Box::pin(core.retire()));
+        if timeout(RETIRE_TIMEOUT, join_all(retired.collect()))
+            .await
+            .is_err()
+        {
+            tracing::warn!("a load thread hangs while its users clean up");
         }
     }
 
