@@ -174,6 +174,7 @@ fn golden_files_are_read_and_written_back() {
             "shards-ready.v1.json",
             "shards-started.v1.json",
             "shards-finished.v1.json",
+            "shards-finished-on-stop.v1.json",
             "shards-failed.v1.json",
             "agent-leaving.v1.json",
             "isolation-stop.v1.json",

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loadpilot_agent::users::script::{Completion, Operation, Ticket};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
@@ -154,18 +155,21 @@ impl LoopOperation {
 }
 
 impl LoopUser {
-    /// Begins a part.
+    /// Begins a part; `is_task`: the part is a task, not a hook.
     pub(super) fn begin(
         &mut self,
         py: Python<'_>,
         function: &Py<PyAny>,
         instance: &Py<PyAny>,
+        is_task: bool,
     ) -> PyResult<()> {
         self.is_cancelled = false;
         self.in_flight.clear();
         self.next_ticket = 0;
         let user = self.user.bind(py);
-        user.call_method1("begin", (function, instance))?;
+        let keywords = PyDict::new(py);
+        keywords.set_item(intern!(py, "is_task"), is_task)?;
+        user.call_method("begin", (function, instance), Some(&keywords))?;
         self.wakeup.notify_one();
         Ok(())
     }

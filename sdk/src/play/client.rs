@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::Waker;
+use std::thread::{self, ThreadId};
 
 use loadpilot_events::plan::Method;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -22,6 +23,10 @@ use super::response::PyResponse;
 
 /// Maximum number of requests in a batch.
 const BATCH_MAX: usize = 100;
+
+/// Error of a client that is used on a thread of the scenario's own.
+const OTHER_THREAD: &str = "the client belongs to the thread of its user: use client.batch(), or \
+                            asyncio.gather() in an async task";
 
 /// Makes the awaitable of an operation.
 static AWAITABLE: Interned = Interned::new("loadpilot.play.awaitable", "perform");
@@ -50,6 +55,9 @@ pub(crate) struct PyClient {
     /// that polls it.
     pub(super) has_progress: Cell<bool>,
     pub(super) waker: RefCell<Option<Waker>>,
+    thread: ThreadId,
+    /// Whether another thread has used the client, where its error may never be read.
+    was_used_elsewhere: Cell<bool>,
 }
 
 // SAFETY: it is accessed only while the interpreter is held, which is one lock for all of it. A
@@ -83,7 +91,15 @@ impl PyClient {
             cache,
             has_progress: Cell::new(false),
             waker: RefCell::new(None),
+            thread: thread::current().id(),
+            was_used_elsewhere: Cell::new(false),
         }
+    }
+
+    /// The error of a part, if another thread has used the client since the last one.
+    pub(super) fn take_misuse(&self) -> Option<String> {
+        let was_used_elsewhere = self.was_used_elsewhere.take();
+        was_used_elsewhere.then(|| format!("RuntimeError: {OTHER_THREAD}"))
     }
 
     /// Whether requests get cookies or the name of a step in addition to the arguments of the call.
@@ -173,6 +189,10 @@ impl PyClient {
         requests: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, client) = (slf.py(), slf.borrow());
+        if thread::current().id() != client.thread {
+            client.was_used_elsewhere.set(true);
+            return Err(PyRuntimeError::new_err(OTHER_THREAD));
+        }
         let execution = client.execution.get();
         if execution != Execution::Stack {
             client.unsent.set(client.unsent.get() + 1);

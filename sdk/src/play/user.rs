@@ -96,7 +96,8 @@ impl PyUser {
             client.follows.set(!matches!(part, Part::Task(_)));
         }
         if let (Execution::Loop, Some(on_loop)) = (part_function.execution, &mut self.on_loop) {
-            on_loop.begin(py, &part_function.function, &self.instance)?;
+            let is_task = matches!(part, Part::Task(_));
+            on_loop.begin(py, &part_function.function, &self.instance, is_task)?;
             return Ok(Operation::External);
         }
         if part_function.execution == Execution::Stack {
@@ -220,7 +221,11 @@ impl PyUser {
         let raised = error.filter(|error| !is_stopped(py, error) && !was_cancelled);
         let mut trace = raised.as_ref().and_then(|error| traceback(py, error));
         let mut raised = raised.map(|error| message(py, &error, self.part));
-        let unsent = self.client.bind(py).borrow().unsent.get();
+        let (unsent, misuse) = {
+            let client = self.client.bind(py).borrow();
+            (client.unsent.get(), client.take_misuse())
+        };
+        raised = raised.or(misuse);
         if raised.is_none() && unsent > 0 {
             raised = Some(format!(
                 "{unsent} requests were made and never awaited, so never sent"

@@ -106,3 +106,27 @@ def _task(report: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _calls(task: dict[str, Any]) -> dict[str, int]:
     return {call["name"]: call["counts"]["attempted"] for call in task["calls"]}
+
+
+@pytest.mark.slow
+def test_users_of_all_cores_clean_up_at_the_same_time(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if `on_stop` of the users of a core waits for those of another core: each core would
+    have ten seconds of its own. Proves nothing on a machine with one core. 9 s."""
+    oracle.delay(1_500, path="/bye")
+    scene = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+@scenario(users=4, duration="2s", wait="0.2s")
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/t")
+
+    def on_stop(self, client: LoadClient) -> None:
+        client.get("/bye")
+"""
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0, finished.stderr
+    byes = [request for request in oracle.requests() if request.path == "/bye"]
+    assert len(byes) == 4
+    assert max(bye.arrival_us for bye in byes) < min(bye.end_us or 0 for bye in byes)

@@ -104,3 +104,130 @@ class S(VUser):
     seen = routes(oracle.requests())
     assert calls_of(task_of(finished, "three")) == seen
     assert finished.report["calls"]["attempted"] == len(oracle.requests())
+
+
+@pytest.mark.slow
+def test_a_task_that_leaves_asyncio_tasks_running_is_an_error(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if requests of an asyncio task that is not awaited are lost without an error, or if
+    its clean-up is not part of the arrival. An asyncio task of `on_start` may go on. 8 s."""
+    scene = (
+        HEAD
+        + """
+@scenario(rps=10, duration="2s", mode="constant", users=4)
+class S(VUser):
+    async def on_start(self, client: LoadClient) -> None:
+        self.ticks = 0
+        self.ticker = asyncio.create_task(self.tick())
+
+    async def tick(self) -> None:
+        while True:
+            await asyncio.sleep(0.01)
+            self.ticks += 1
+
+    @task
+    async def leaves(self, client: LoadClient) -> None:
+        self.late = asyncio.create_task(self.send_late(client))
+        await client.get("/leaves")
+
+    async def send_late(self, client: LoadClient) -> None:
+        try:
+            await asyncio.sleep(30)
+            await client.get("/late")
+        finally:
+            await client.get("/cleanup")
+
+    @task
+    async def ends(self, client: LoadClient) -> None:
+        tasks = [asyncio.create_task(self.wait_long()) for _ in range(2)]
+        await client.get("/ends")
+        assert not self.ticker.done()
+        for each in tasks:
+            each.cancel()
+
+    async def wait_long(self) -> None:
+        await asyncio.sleep(30)
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    seen = {"GET /leaves": 10, "GET /cleanup": 10, "GET /ends": 10}
+    assert routes(oracle.requests()) == seen
+    assert calls_of(task_of(finished, "leaves")) == {"GET /leaves": 10, "GET /cleanup": 10}
+    (raised,) = task_of(finished, "leaves")["raised"]
+    assert raised["count"] == 10
+    assert raised["text"] == (
+        "RuntimeError: ended with 1 asyncio task still running: await or cancel what "
+        "asyncio.create_task() returned"
+    )
+    assert not task_of(finished, "ends").get("raised")
+
+
+@pytest.mark.slow
+def test_a_request_between_arrivals_is_an_error(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a request that an asyncio task makes while its user has no arrival is lost without
+    an error. 9 s."""
+    scene = (
+        HEAD
+        + """
+@scenario(rps=4, duration="2s", mode="constant", users=1)
+class S(VUser):
+    async def on_start(self, client: LoadClient) -> None:
+        self.beat = asyncio.create_task(self.send_soon(client))
+
+    async def send_soon(self, client: LoadClient) -> None:
+        await asyncio.sleep(0.1)
+        await client.get("/beat")
+
+    @task
+    async def t(self, client: LoadClient) -> None:
+        await asyncio.to_thread(int)
+        await client.get("/t")
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert routes(oracle.requests()) == {"GET /t": 8}
+    (raised,) = task_of(finished, "t")["raised"]
+    assert raised["count"] == 1
+    assert "a request was made while its user had no arrival" in raised["text"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "use",
+    [
+        "t = threading.Thread(target=get, args=(client,)); t.start(); t.join()",
+        "with ThreadPoolExecutor(1) as pool: pool.submit(get, client).result()",
+    ],
+    ids=["thread", "pool"],
+)
+def test_a_client_in_another_thread_is_an_error(
+    loadpilot: Loadpilot, oracle: Oracle, use: str
+) -> None:
+    """Broken if a request on a thread of the scenario's own is lost without an error, or if its
+    error is another one each time. 8 s each."""
+    scene = (
+        HEAD
+        + f"""
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+def get(client):
+    client.get("/lost")
+
+@scenario(rps=4, duration="2s", mode="constant", users=4)
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/t")
+        {use}
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert routes(oracle.requests()) == {"GET /t": 8}
+    (raised,) = task_of(finished, "t")["raised"]
+    assert raised["count"] == 8
+    assert raised["text"].startswith(
+        "RuntimeError: the client belongs to the thread of its user: use client.batch(), or "
+        "asyncio.gather() in an async task"
+    )

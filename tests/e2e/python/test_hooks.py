@@ -141,3 +141,38 @@ def test_a_dry_run_sends_nothing_and_says_what_would_happen(
     assert "  scene_1.py:9: seed() runs once, before the users" in finished.stderr
     assert "  scene_1.py:22: clear() runs once, when the run is over" in finished.stderr
     assert oracle.counts().received == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("clean_up", "error"),
+    [
+        ('raise ValueError("no")', "ValueError: no (scene_1.py:11)"),
+        ('client.get("/silent", timeout=60)', "it took longer than 10 s for all users together"),
+    ],
+    ids=["raised", "cut off"],
+)
+@pytest.mark.parametrize("compiles", ["True", "False"])
+def test_failures_of_on_stop_are_warned_of(
+    loadpilot: Loadpilot, oracle: Oracle, compiles: str, clean_up: str, error: str
+) -> None:
+    """Broken if users learn nothing of an `on_stop` that failed or was cut off, or if it changes
+    the verdict. 16 s to 28 s each."""
+    oracle.silent(path="/silent")
+    scene = f"""
+from loadpilot import LoadClient, VUser, scenario, task
+
+@scenario(users=4, duration="1s", wait="0.2s", compile={compiles})
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/t")
+
+    def on_stop(self, client: LoadClient) -> None:
+        {clean_up}
+"""
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0, finished.stderr
+    warning = f": on_stop failed for 4 of 4 users: {error}"
+    assert finished.stderr.count(warning) == 1
+    assert sum(warning in line["text"] for line in finished.report["story"]) == 1

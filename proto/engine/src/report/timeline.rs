@@ -51,6 +51,12 @@ fn record_lines(control: &Control, parsed: &Parsed) -> String {
     let more = warnings.len().saturating_sub(NAMES_MAX);
     warnings.truncate(NAMES_MAX);
     warnings.extend((more > 0).then(|| format!("warning: the same holds for {more} more agents")));
+    if let Parsed::Fact(agent, envelope) = parsed
+        && let What::ShardsFinished(finished) = &envelope.event.what
+        && let Some(failed) = &finished.on_stop_failed
+    {
+        warnings.push(format!("warning: {agent}: {failed}"));
+    }
     let lines = std::iter::once(line(control, parsed)).chain(warnings);
     lines.collect::<Vec<_>>().join("\n")
 }

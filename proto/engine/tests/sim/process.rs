@@ -432,6 +432,7 @@ impl Process {
                 reason,
                 final_seq: self.ledger.last_seq(),
                 totals: self.ledger.totals().clone(),
+                on_stop_failed: None,
             }));
         }
     }

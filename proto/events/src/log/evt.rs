@@ -99,6 +99,10 @@ pub struct ShardsFinished {
     pub final_seq: u64,
     /// Everything that it counted in the run.
     pub totals: Totals,
+    /// For how many users `on_stop` failed, with the first error, as text for people. Absent: for
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_stop_failed: Option<String>,
 }
 
 /// Why a holder cannot continue.

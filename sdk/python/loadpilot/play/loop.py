@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from .._native import get_current_user
 from .greenlets import forbid_blocking_on
+from .tracebacks import is_user_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -26,6 +28,13 @@ if TYPE_CHECKING:
 
 CANCEL_ITERATIONS_MAX = 100
 """Maximum number of iterations in which cancelled tasks may end when the loop is closed."""
+
+Created: TypeAlias = "set[asyncio.Task[Any]]"
+"""The asyncio tasks of a part that have not ended; those of libraries may outlive it."""
+_created: ContextVar[Created | None] = ContextVar("created", default=None)
+"""Where tasks are noted that the scenario's code creates in the current part."""
+AWAIT_THEM = "await or cancel what asyncio.create_task() returned"
+NO_ARRIVAL = "a request was made while its user had no arrival: await requests in a task"
 
 
 class _PollingSelector(selectors.DefaultSelector):
@@ -77,11 +86,36 @@ async def _as_user(coroutine: Coroutine[Any, Any, Any], user: CurrentUser) -> An
 def _task(
     loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **more: Any
 ) -> asyncio.Task[Any]:
-    """Create a task that belongs to the current user."""
+    """Create a task that belongs to the current user, and to its part."""
+    created, code = _created.get(), getattr(coroutine, "cr_code", None)
     user = get_current_user()
     if user is not None:
         coroutine = _as_user(coroutine, user)
-    return asyncio.Task(coroutine, loop=loop, **more)
+    task = asyncio.Task(coroutine, loop=loop, **more)
+    if created is not None and code is not None and is_user_code(code.co_filename):
+        created.add(task)
+        task.add_done_callback(created.discard)
+    return task
+
+
+async def _with_created(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Play a task; asyncio tasks that it leaves running are cancelled, and are its error."""
+    created: Created = set()
+    _created.set(created)
+    try:
+        await coroutine
+        running = sum(not task.cancelling() for task in created)
+        if running:
+            tasks = "task" if running == 1 else "tasks"
+            raise RuntimeError(f"ended with {running} asyncio {tasks} still running: {AWAIT_THEM}")
+    finally:
+        left = list(created)
+        for task in left:
+            if not task.cancelling():
+                task.cancel()
+        if left:
+            # Within the arrival: requests of their clean-up are counted for it.
+            await asyncio.wait(left)
 
 
 class GuestLoop:
@@ -129,16 +163,24 @@ class LoopUser:
         self._operations: list[tuple[int, Any]] = []
         self._futures: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
+        self._misuse: RuntimeError | None = None
 
-    def begin(self, function: Callable[..., Coroutine[Any, Any, None]], user: Any) -> None:
-        """Start a part."""
+    def begin(
+        self, function: Callable[..., Coroutine[Any, Any, None]], user: Any, *, is_task: bool
+    ) -> None:
+        """Start a part; asyncio tasks of hooks may outlive it, those of tasks may not."""
         self._operations = []
         self._futures = {}
-        self._task = self._loop.create_task(function(user, self._client))
+        part = function(user, self._client)
+        self._task = self._loop.create_task(_with_created(part) if is_task else part)
         self._task.add_done_callback(lambda _: self._client.stir())
 
     async def ask(self, operation: Any) -> Any:
         """Hand one or several requests to the engine; returns the result."""
+        if self._task is None or self._task.done():
+            # Counted with the next part: this coroutine's own error may never be read.
+            self._misuse = RuntimeError(NO_ARRIVAL)
+            raise self._misuse
         self._number += 1
         future = self._futures[self._number] = self._loop.create_future()
         self._operations.append((self._number, operation))
@@ -165,7 +207,8 @@ class LoopUser:
         if self._task is None or not self._task.done():
             return None
         task, self._task = self._task, None
-        return (asyncio.CancelledError() if task.cancelled() else task.exception(),)
+        misuse, self._misuse = self._misuse, None
+        return (asyncio.CancelledError() if task.cancelled() else task.exception() or misuse,)
 
     def cancel(self) -> None:
         """Cancel the part."""

@@ -99,6 +99,11 @@ def _place(path: str, number: int, function: str = "") -> _Place | None:
     return None if root is None else _Place(path, path.removeprefix(root), number, function)
 
 
+def is_user_code(path: str) -> bool:
+    """Whether a file is one of the user's."""
+    return _place(path, 0) is not None
+
+
 def _user_places(error: BaseException) -> list[_Place]:
     """Return the places of the user's code that led to an error, the outermost first."""
     places = []

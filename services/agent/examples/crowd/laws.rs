@@ -112,6 +112,7 @@ pub(crate) fn laws(count: u32) -> Result<Value, Trouble> {
             reason: FinishReason::Completed,
             final_seq: 1,
             totals: Totals::default(),
+            on_stop_failed: None,
         })
     })?;
     life.decide("seal")?;

@@ -313,6 +313,7 @@ impl Member {
                 reason: FinishReason::Completed,
                 final_seq: part.books.seq,
                 totals: part.books.totals.clone(),
+                on_stop_failed: None,
             };
             return self.state(What::ShardsFinished(finished));
         }

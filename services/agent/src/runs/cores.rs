@@ -14,6 +14,8 @@ use loadpilot_engine::tally::crash_recovery::Watermark;
 use loadpilot_events::{DropReason, Holder, Plan, RunId, Timestamp};
 use tokio::time::timeout;
 
+use crate::fire::arrival::users::hooks::Retired;
+use crate::fire::futures::join_all;
 use crate::fire::{
     self, ConnectionQuota, Core, CoreHold, CoreSetup, Fault, Lease, MonoTime, Preconnected,
     Program, Ring, RingOwner, RingSettings, VirtualUsersSetup, portion,
@@ -224,13 +226,18 @@ impl Cores {
         Ok(())
     }
 
-    /// Lets the users clean up, in bounded time.
-    pub(super) async fn retire(&self) {
-        for core in &self.cores {
-            if timeout(RETIRE_TIMEOUT, core.retire()).await.is_err() {
+    /// Lets the users of all threads clean up at the same time, which is bounded.
+    pub(super) async fn retire(&self) -> Retired {
+        let retired = self.cores.iter();
+        let retired = retired.map(|core| Box::pin(timeout(RETIRE_TIMEOUT, core.retire())));
+        let retired = join_all(retired.collect()).await.into_iter();
+        let retired = retired.map(|retired| {
+            retired.unwrap_or_else(|_| {
                 tracing::warn!("a load thread hangs while its users clean up");
-            }
-        }
+                Retired::default()
+            })
+        });
+        retired.fold(Retired::default(), Retired::and)
     }
 
     /// Applies shards, rates and pause; each shard goes to one thread.

@@ -59,8 +59,9 @@ async fn prepare_and_fire(
     };
     let outcome = run_until_done(shell, task, &prepared, spool).await;
     let is_broken = matches!(outcome, Ok(Fired::Broken));
+    let mut on_stop_failed = None;
     if task.created.plan.scenario_users().is_some() && !is_broken {
-        prepared.cores.retire().await;
+        on_stop_failed = prepared.cores.retire().await.error();
     }
     if let Ok(Fired::Done {
         reason,
@@ -69,7 +70,8 @@ async fn prepare_and_fire(
     }) = &outcome
     {
         tracing::info!(run = %task.run, ?reason, last_seq, "done");
-        let finished = shards_finished(*reason, *last_seq, totals.clone());
+        let mut finished = shards_finished(*reason, *last_seq, totals.clone());
+        finished.on_stop_failed = on_stop_failed;
         task.publisher.publish(What::ShardsFinished(finished));
         // If the process is killed before this is stored, a later process publishes it.
         task.publisher.flush().await;
@@ -180,5 +182,6 @@ fn shards_finished(reason: FinishReason, final_seq: u64, totals: Totals) -> Shar
         reason,
         final_seq,
         totals,
+        on_stop_failed: None,
     }
 }

@@ -198,6 +198,7 @@ impl World {
                     .one_of(&[FinishReason::Completed, FinishReason::Left]),
                 final_seq: 1,
                 totals: Totals::default(),
+                on_stop_failed: None,
             }),
             17 => What::AgentLeaving,
             18 if self.dice.chance(20) => failure(FailureCause::LogFull),

@@ -424,6 +424,7 @@ fn finished() -> What {
         reason: FinishReason::Left,
         final_seq: 0,
         totals: Totals::default(),
+        on_stop_failed: None,
     })
 }
 

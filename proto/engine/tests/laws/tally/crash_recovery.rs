@@ -376,6 +376,7 @@ impl Replaced {
             reason: FinishReason::Completed,
             final_seq: 0,
             totals: Totals::default(),
+            on_stop_failed: None,
         });
         replaced.state(&heir, finished);
         replaced

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::closed_loop::ClosedLoop;
 use super::schedule_cursor::{CoreHold, ScheduleCursor};
 use super::slots::Slots;
+use super::users::hooks::Retired;
 use crate::fire::allocator_tuning;
 use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::timer::Timer;
@@ -46,7 +47,7 @@ pub(crate) enum Command {
     Harvest(oneshot::Sender<Harvest>),
     Close(Watermark),
     /// Lets users clean up, then replies.
-    Retire(oneshot::Sender<()>),
+    Retire(oneshot::Sender<Retired>),
 }
 
 /// The counts of a core since the last harvest, and its state.
@@ -194,9 +195,8 @@ impl<W: Wire> Pacer<W> {
             Command::Retire(done) => {
                 let slots = Rc::clone(&self.slots);
                 tokio::task::spawn_local(async move {
-                    slots.retire().await;
                     // The sender of the command may have stopped waiting.
-                    let _ = done.send(());
+                    let _ = done.send(slots.retire().await);
                 });
             }
             Command::Harvest(reply) => {

@@ -224,9 +224,9 @@ impl HooksThread {
         let Err(failed) = prepared else {
             return Ok(());
         };
-        match runner.retire(users).await {
-            Ok(()) => Err(failed),
-            Err(too) => Err(format!("{failed}\n{too}")),
+        match runner.retire(users).await.error() {
+            None => Err(failed),
+            Some(too) => Err(format!("{failed}\n{too}")),
         }
     }
 
@@ -235,7 +235,7 @@ impl HooksThread {
             return Ok(());
         };
         tokio::select! {
-            result = self.runner.retire(users) => result,
+            retired = self.runner.retire(users) => retired.error().map_or(Ok(()), Err),
             () = cancelled => Err(INTERRUPTED.to_owned()),
         }
     }

@@ -18,6 +18,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fire::arrival::arrival_runner::ArrivalRunner;
+use crate::fire::arrival::users::hooks::Retired;
 use crate::fire::arrival::users::virtual_users::VirtualUsersSetup;
 use crate::fire::clock::MonoTime;
 use crate::fire::fault::Fault;
@@ -193,10 +194,10 @@ impl Core {
     }
 
     /// Lets its users clean up; returns when they have, or the thread has died.
-    pub async fn retire(&self) {
+    pub async fn retire(&self) -> Retired {
         let (done, wait) = oneshot::channel();
         self.tell(Command::Retire(done));
-        drop(wait.await);
+        wait.await.unwrap_or_default()
     }
 
     fn tell(&self, command: Command) {

@@ -21,6 +21,7 @@ use crate::bugs::{Bug, bug};
 
 use super::arrival_runner::ArrivalRunner;
 use super::closed_loop::{ClosedLoop, Iteration};
+use super::users::hooks::Retired;
 use super::users::virtual_users::{VirtualUsers, VirtualUsersSetup};
 use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
@@ -163,16 +164,17 @@ impl<W: Wire> Slots<W> {
             .prepare(self.virtual_users.get_or_init(|| Rc::new(virtual_users)))
             .await;
         if prepared.is_err() {
-            self.retire().await;
+            // The reason of the failed preparation is reported; this error is in the log.
+            drop(self.retire().await);
         }
         prepared
     }
 
     /// Lets the users clean up; they perform nothing after it.
-    pub(crate) async fn retire(&self) {
-        if let Some(virtual_users) = self.virtual_users.get() {
-            // `retire` has logged the errors.
-            drop(self.runner.retire(virtual_users).await);
+    pub(crate) async fn retire(&self) -> Retired {
+        match self.virtual_users.get() {
+            Some(virtual_users) => self.runner.retire(virtual_users).await,
+            None => Retired::default(),
         }
     }
 

@@ -25,6 +25,42 @@ pub(crate) const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of the reason why users could not be prepared, in bytes.
 const REASON_BYTES_MAX: usize = 4_000;
 
+/// Result of the clean-up of users.
+#[derive(Debug, Default)]
+pub struct Retired {
+    /// Number of users.
+    total: usize,
+    /// Number of those whose clean-up failed or was not over in time.
+    failed: usize,
+    /// The first error; empty without one.
+    first_error: String,
+}
+
+impl Retired {
+    /// The result for these users and `others`.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        let is_first = self.failed > 0;
+        Self {
+            total: self.total + others.total,
+            failed: self.failed + others.failed,
+            first_error: if is_first {
+                self.first_error
+            } else {
+                others.first_error
+            },
+        }
+    }
+
+    /// How many failed, and the first error; `None` when none failed.
+    #[must_use]
+    pub fn error(&self) -> Option<String> {
+        let error = truncate(&self.first_error, REASON_BYTES_MAX);
+        let (failed, total) = (self.failed, self.total);
+        (failed > 0).then(|| format!("on_stop failed for {failed} of {total} users: {error}"))
+    }
+}
+
 impl<W: Wire> ArrivalRunner<W> {
     /// Prepares the users before the start, a limited number at the same time.
     ///
@@ -119,24 +155,22 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Lets all users clean up, in bounded time; errors go to the log.
-    ///
-    /// # Errors
-    /// How many failed, and the error of the first of them.
-    pub(crate) async fn retire(&self, users: &VirtualUsers) -> Result<(), String> {
+    /// Lets all users clean up, in bounded time; errors go to the log, too.
+    pub(crate) async fn retire(&self, users: &VirtualUsers) -> Retired {
         let users_left = RefCell::new(users.close());
         let total = users_left.borrow().len();
-        let failed = RefCell::new((0_usize, None));
+        let (succeeded, first_error) = (Cell::new(0), RefCell::new(None));
         let worker = async || {
             let mut scratch = Scratch::uncounted();
             loop {
                 let Some(user) = users_left.borrow_mut().pop() else {
                     return;
                 };
-                if let Err(raised) = self.clean_up(user, &mut scratch).await {
-                    let mut failed = failed.borrow_mut();
-                    failed.0 += 1;
-                    failed.1.get_or_insert(raised);
+                match self.clean_up(user, &mut scratch).await {
+                    Ok(()) => succeeded.set(succeeded.get() + 1),
+                    Err(raised) => {
+                        first_error.borrow_mut().get_or_insert(raised);
+                    }
                 }
             }
         };
@@ -145,16 +179,14 @@ impl<W: Wire> ArrivalRunner<W> {
         if timeout(CLEANUP_TIMEOUT, join_all(workers)).await.is_err() {
             let left = users_left.borrow().len();
             tracing::warn!(left, "on_stop took too long: users were not cleaned up");
-            return Err(format!(
-                "on_stop took longer than {} s for all users together",
-                CLEANUP_TIMEOUT.as_secs()
-            ));
+            let secs = CLEANUP_TIMEOUT.as_secs();
+            let error = || format!("it took longer than {secs} s for all users together");
+            first_error.borrow_mut().get_or_insert_with(error);
         }
-        match failed.into_inner() {
-            (_, None) => Ok(()),
-            (count, Some(raised)) => Err(format!(
-                "on_stop failed for {count} of {total} users: {raised}"
-            )),
+        Retired {
+            total,
+            failed: total - succeeded.get(),
+            first_error: first_error.into_inner().unwrap_or_default(),
         }
     }
 
