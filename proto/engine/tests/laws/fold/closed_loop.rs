@@ -434,7 +434,7 @@ fn a_closed_loop_is_not_judged_by_a_schedule() {
     }
     report.arrivals.dropped.insert(DropReason::Late, 5_000);
     assert_eq!(certificate(&report).findings.len(), 3);
-    report.run.users = Some(8);
+    (report.run.users, report.run.rules) = (Some(8), Rules::V3);
     assert_eq!(certificate(&report).grade, Grade::Valid);
     report.run.rules = Rules::V4;
     let judged = certificate(&report);
