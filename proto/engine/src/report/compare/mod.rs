@@ -55,6 +55,7 @@ pub fn compare(
         .flat_map(obstacles)
         .collect();
     let mut remarks = differences(current, baseline);
+    remarks.extend(tasks_gone(current, baseline));
     let mut figures = Vec::new();
     for group in &current.groups {
         let theirs: Vec<&GroupParts> = baseline
@@ -168,6 +169,19 @@ pub(super) fn obstacles(run: &RunParts) -> Vec<String> {
         None => found.push(format!("run {} is not over", run.run)),
     }
     found
+}
+
+/// Remarks about tasks of the baseline that the current run does not have.
+fn tasks_gone(current: &RunParts, baseline: &[RunParts]) -> Vec<String> {
+    let tasks = |run: &RunParts| -> BTreeSet<String> {
+        let tasks = run.groups.iter().filter_map(|group| group.task.clone());
+        tasks.collect()
+    };
+    let theirs: BTreeSet<String> = baseline.iter().flat_map(tasks).collect();
+    let ours = tasks(current);
+    let gone = theirs.difference(&ours);
+    gone.map(|task| format!("task {task} is not in the current run, and is not compared"))
+        .collect()
 }
 
 /// How the conditions of the runs differ.

@@ -160,6 +160,24 @@ fn a_percentile_of_few_requests_is_not_judged() {
     assert_eq!(compared(3), ([true, false, false], of_fewer));
 }
 
+/// Broken if a task that one side lacks disappears from the comparison without a word.
+#[test]
+fn a_task_that_one_side_lacks_is_named() {
+    let with = |task: &str| {
+        let mut run = SERVER.run(1);
+        let parts = run.groups[0].parts.clone();
+        let task = Some(task.to_owned());
+        run.groups.push(GroupParts { task, parts });
+        run
+    };
+    let found = compare(&with("new"), &[with("old")], 10.0).expect("both can be compared");
+    let remarks = [
+        "task old is not in the current run, and is not compared",
+        "task new is not in every baseline, and is not compared",
+    ];
+    assert_eq!(found.remarks, remarks);
+}
+
 /// Broken if errors pass where the baseline had none, because nothing is a percentage of zero.
 #[test]
 fn errors_after_none_are_a_regression() {
@@ -338,5 +356,12 @@ proptest! {
         let alone = parts_of_report(&report);
         let equal = compare(&parts, &[alone], 0.0).expect("both can be compared");
         prop_assert!(!equal.regressed, "{:?}", equal.figures);
+        prop_assert_eq!(equal.figures.len(), 6 * parts.groups.len());
+        for row in &equal.figures {
+            let has_rate = row.task.is_none() || report.warm_up.warm_up_us == 0;
+            if has_rate || row.figure != ComparedFigure::AchievedRps {
+                prop_assert_eq!(row.baseline, row.current, "{:?}", row);
+            }
+        }
     }
 }
