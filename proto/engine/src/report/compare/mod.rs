@@ -81,6 +81,13 @@ pub fn compare(
         let of_the_run = figures.iter().take_while(|one| one.task.is_none());
         figures.insert(of_the_run.count(), change);
     }
+    if [current].into_iter().chain(baseline).any(is_stopped) {
+        // The rate of the time before a stop is not that of the whole profile.
+        let rates = figures
+            .iter_mut()
+            .filter(|one| one.figure == ComparedFigure::AchievedRps);
+        rates.for_each(|one| one.change = Change::Unjudged);
+    }
     remarks.extend(without_intervals(&mut figures));
     remarks.extend(percentiles_of_few(&figures));
     if !obstacles.is_empty() {
@@ -134,11 +141,17 @@ fn without_intervals(figures: &mut [FigureChange]) -> Vec<String> {
     rare.into_iter().map(remark).collect()
 }
 
-/// Remarks about percentiles that are not judged since they are of too few requests.
+/// Remarks about percentiles that are not judged since they are of too few requests. Tasks without
+/// intervals beside a run with intervals have a remark of their own.
 fn percentiles_of_few(figures: &[FigureChange]) -> Vec<String> {
+    let has_intervals = figures.iter().any(|one| one.interval.is_some());
     let of_few = |figure: ComparedFigure| {
         let unjudged = figures.iter().filter(|one| {
-            one.figure == figure && one.change == Change::Unjudged && one.interval.is_some()
+            one.figure == figure
+                && one.change == Change::Unjudged
+                && one.interval.is_some() == has_intervals
+                && one.current.is_some()
+                && one.baseline.is_some()
         });
         let names = unjudged.map(|one| match &one.task {
             Some(task) => format!("task {task}"),
@@ -169,6 +182,10 @@ pub(super) fn obstacles(run: &RunParts) -> Vec<String> {
         None => found.push(format!("run {} is not over", run.run)),
     }
     found
+}
+
+fn is_stopped(run: &RunParts) -> bool {
+    run.ending == Some(Ending::Stopped)
 }
 
 /// Remarks about tasks of the baseline that the current run does not have.
@@ -204,8 +221,8 @@ fn differences(current: &RunParts, baseline: &[RunParts]) -> Vec<String> {
         if run.grade == Grade::Degraded {
             remarks.push(format!("the certificate of run {} is DEGRADED", run.run));
         }
-        if run.ending == Some(Ending::Stopped) {
-            remarks.push(format!("run {} was stopped", run.run));
+        if is_stopped(run) {
+            remarks.push(format!("run {} was stopped; rates are not judged", run.run));
         }
     }
     remarks
@@ -246,7 +263,7 @@ fn changes(
             }
             None => Change::Unjudged,
         };
-        let is_of_few = interval.is_some() && requests < requests_min(figure);
+        let is_of_few = requests < requests_min(figure);
         changes.push(FigureChange {
             task: group.task.clone(),
             figure,
