@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use super::errors::refused;
 use super::values::json;
 
-/// The parts of a results file: one part that is the whole run.
+/// The parts of a results file: one part for the whole run, and one for each task.
 #[pyfunction]
 pub(super) fn parts_of_report(py: Python<'_>, report_json: &str) -> PyResult<String> {
     let report: Report = read(py, "the report", report_json)?;

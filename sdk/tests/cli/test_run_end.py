@@ -4,6 +4,7 @@ name, and text from others is nothing but text in them."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import unescape
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from sdk.tests.support.reports import (
 from loadpilot.cli.output.github import annotation, announce
 from loadpilot.cli.output.junit import junit
 from loadpilot.cli.output.markdown import ROWS_MAX, code, markdown
-from loadpilot.cli.output.run_end import Kind, RunEnd
+from loadpilot.cli.output.run_end import Case, Kind, RunEnd
 from loadpilot.cli.output.summary import summary
 from loadpilot.cli.output.verdict import head
 from loadpilot.control.exit_code import INTERRUPTIONS, ExitCode, exit_code
@@ -143,6 +144,18 @@ def test_markdown_says_pass_exactly_when_the_exit_code_is_0() -> None:
     green = ("## LoadPilot: PASS (", "## LoadPilot: STOPPED, passing so far (")
     for end in every_end():
         assert markdown(end).startswith(green) == (end.code is ExitCode.PASSED), end
+
+
+def test_markdown_says_which_further_judgement_failed() -> None:
+    """Broken if a comparison that a slower target fails reads as a run that went wrong."""
+    end = of(GOOD)
+    failed = Case("Comparison", Kind.FAILURE, "B is 50 % slower than A at p50")
+    failing = replace(end, code=ExitCode.GATE_FAILED, whole=(*end.whole, failed))
+    text = markdown(failing)
+    assert text.startswith("## LoadPilot: FAIL: Comparison (`")
+    assert "- **Comparison**: `B is 50 % slower than A at p50`" in text
+    lacking = failing.lacking("--samples")
+    assert markdown(lacking).startswith("## LoadPilot: ERROR: ")
 
 
 @pytest.mark.parametrize(

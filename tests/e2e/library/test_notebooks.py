@@ -52,8 +52,7 @@ def test_a_class_of_several_cells_runs(tmp_path: Path, oracle: Oracle) -> None:
 def test_the_notebook_of_the_examples_runs(tmp_path: Path, oracle: Oracle) -> None:
     """Broken if a cell fails, or if a figure in the tables is not that of the target. 15 s."""
     ran = execute(ROOT / "examples" / "figures.ipynb", tmp_path, {"LOADPILOT_TARGET": oracle.url})
-    assert ran.returncode == 0, ran.stderr
-    shown, judged, columns, sums, regressed = ran.stdout.splitlines()
+    shown, judged, columns, sums, *regressed = ran.stdout.splitlines()
     # VOID: on a busy machine the certificate may be INVALID.
     verdict = shown.removeprefix("<RunResult Shop: ").partition(",")[0]
     assert verdict in {"PASS", "VOID"}, shown
@@ -61,7 +60,9 @@ def test_the_notebook_of_the_examples_runs(tmp_path: Path, oracle: Oracle) -> No
     assert "response_p99_us" in columns
     counted = {one["task"]: one["started_sum"] for one in ast.literal_eval(sums)}
     assert sum(counted.values()) == 160
-    assert regressed in {"True", "False"}
+    # Runs with an INVALID certificate are not compared.
+    is_refused = "ValueError: not compared: the certificate of run" in ran.stderr
+    assert regressed == [] if is_refused else regressed in (["True"], ["False"]), ran.stderr
     received = [one.route for one in oracle.requests()]
     # Each run has a seed of its own, so that only the sum of both is known by task.
     assert len(received) == 320

@@ -49,6 +49,7 @@ def test_a_test_fails_with_the_lines_of_its_gates(
             r".*RunRefused: --duration: .*1 minute or so.*",
         ]
     )
+    ran.stdout.no_fnmatch_line("*During handling of the above exception*")
     assert len(oracle.requests()) == 40
 
 

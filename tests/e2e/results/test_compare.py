@@ -67,7 +67,9 @@ def test_a_slower_task_is_found(loadpilot: Loadpilot, oracle: Oracle) -> None:
     faster = loadpilot.call("compare", first.run, slower.run)
     assert (faster.code, "better" in faster.stdout) == (0, True)
     results = loadpilot.call("compare", str(slower.results), str(first.results), "--json")
-    alone = json.loads(results.stdout)["figures"]
+    every = json.loads(results.stdout)["figures"]
+    assert {row["task"] for row in every} == {None, "quick", "slow"}
+    alone = [row for row in every if row["task"] is None]
     assert [row["current"] for row in alone] == [row["current"] for row in rows]
     assert [row["interval"] for row in alone] == [None] * len(FIGURES)
 

@@ -174,6 +174,8 @@ def test_a_signature_is_checked(
         holds = json.loads(loadpilot.call("verify", str(path), "--key", named, "--json").stdout)
         assert holds["holds"] == (code == 0)
     assert loadpilot.call("verify", "last", "--key", KEY).code == 2
+    wrong = loadpilot.call("verify", str(signed), "--key", "xx")
+    assert (wrong.code, "must be a public nkey" in wrong.stderr) == (2, True), wrong.stderr
     seed.write_text("SUAnone", encoding="utf-8")
     refused = loadpilot.call("export", "last", str(signed), "--sign", str(seed))
     assert (refused.code, "SUAnone" in refused.stderr) == (2, False), refused.stderr

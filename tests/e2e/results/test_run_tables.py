@@ -69,16 +69,32 @@ def test_any_slice_is_its_calls() -> None:
 
 
 def test_a_run_is_the_one_of_the_command() -> None:
-    """Broken if Python gets another report than the command prints, or if a run differs from
-    itself."""
+    """Broken if Python gets another report than the command prints."""
     run = loadpilot.open(FILE)
     stored = (STORED / "open_loop.report.json").read_text(encoding="utf-8")
     assert run.report == json.loads(stored)
     assert run.id == run.report["run"]["id"]
     assert "Shop: completed" in repr(run)
-    comparison = run.compare(FILE, run)
-    assert comparison["regressed"] is False
-    assert comparison["baseline"] == [run.id, run.id]
+
+
+def test_a_comparison_that_proves_nothing_raises(tmp_path: Path) -> None:
+    """Broken if `assert not run.compare(…)["regressed"]` passes a run that cannot be judged, or if
+    Python refuses a file that the command takes."""
+    run = loadpilot.open(FILE)
+    parts = json.loads(run.parts())
+    other, dead = tmp_path / "baseline.json", tmp_path / "dead.json"
+    for file, changes in ((other, {}), (dead, {"has_reached": False})):
+        runs = [{**parts, "run": "01other", **changes}]
+        file.write_text(json.dumps({"schema": "loadpilot.baseline/1", "runs": runs}))
+    comparison = run.compare(other)
+    assert (comparison["regressed"], comparison["baseline"]) == (False, ["01other"])
+    with pytest.raises(ValueError, match="not compared: no call of run 01other reached a server"):
+        run.compare(str(dead))
+    for same in (run, FILE, STORED / "open_loop.report.json"):
+        with pytest.raises(ValueError, match=f"not compared: run {run.id} is in its own baseline"):
+            run.compare(same)
+    with pytest.raises(ValueError, match=r"gone\.json: No such file"):
+        run.compare(tmp_path / "gone.json")
 
 
 def test_mistakes_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

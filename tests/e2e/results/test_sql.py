@@ -104,6 +104,8 @@ def test_the_forms_of_a_result(stored: Loadpilot) -> None:
         ("SET lock_configuration = false", "locked"),
         ("SELECT * FROM past", "past does not exist"),
         ("SELECT * FRM runs", "syntax error"),
+        ("", "QUERY: is empty"),
+        (" ; -- no statement", "QUERY: is empty"),
     ],
 )
 def test_a_query_reaches_nothing_else(stored: Loadpilot, query: str, words: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from .._generated.report import Certificate, Report
+    from .._generated.report import Certificate, Ladder, Latency, Report, TaskReport
 
 Verdict = Literal["PASS", "FAIL", "VOID", "STOPPED"]
 Quality = Literal["VALID", "DEGRADED", "INVALID"]
@@ -57,18 +57,24 @@ def verdict_text(report: Report) -> str:
 
 def outcome(report: Report) -> RunOutcome:
     """Read the outcome of a run from its report."""
-    latency = report["latency"]
-    response = latency.get("response")
-    is_measured = response is not None and latency.get("unconnected", 0) < response["count"]
+    response = measured(report["latency"])
     return RunOutcome(
         verdict=verdict(report),
-        p99_us=response["p99_us"] if response is not None and is_measured else None,
+        p99_us=None if response is None else response["p99_us"],
         requests_per_sec=requests_per_sec(report),
         errors_total=report["errors_total"],
         error_rate_pct=report.get("error_rate_pct"),
         quality=report["certificate"]["grade"],
         quality_reason=quality_reason(report["certificate"]),
     )
+
+
+def measured(latency: Latency | TaskReport) -> Ladder | None:
+    """Response times; None where no call reached a server, whose times are those of failures."""
+    response = latency.get("response")
+    if response is None or latency.get("unconnected", 0) >= response["count"]:
+        return None
+    return response
 
 
 def quality_reason(certificate: Certificate) -> str | None:

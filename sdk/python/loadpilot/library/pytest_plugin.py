@@ -48,10 +48,14 @@ def loadpilot_run() -> LoadpilotRun:
     ) -> RunResult:
         __tracebackhide__ = True
         result = run(scenario, quiet=quiet, verbose=verbose, **keywords)
+        failure = None
         try:
             result.raise_for_gates()
         except GateFailed as failed:
-            pytest.fail(str(failed), pytrace=False)
+            failure = str(failed)
+        # Not in the handler: pytest would show the caught exception too.
+        if failure is not None:
+            pytest.fail(failure, pytrace=False)
         return result
 
     return run_and_judge

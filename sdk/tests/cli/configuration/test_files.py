@@ -83,6 +83,28 @@ def test_a_mistake_names_file_key_and_rule(
     assert "hush" not in text
 
 
+def test_a_damaged_baseline_is_refused_before_the_run(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if the whole load is sent before the command says that it cannot append."""
+    (folder / ".loadpilot").mkdir()
+    baseline = folder / ".loadpilot" / "baseline.json"
+    save = ("run", "shop.py", "--dry-run", "--save-baseline")
+    for content, must in ((b"{", "must be JSON"), (b"\xff\xfe", "must be JSON in UTF-8")):
+        baseline.write_bytes(content)
+        text = refused(capsys, *save, "--append")
+        assert f"--append: .loadpilot/baseline.json: {must}" in text
+    assert main(list(save)) == 0, "it is replaced"
+
+
+def test_an_env_file_in_utf_16_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken if the settings of a file that an editor of Windows saved are skipped."""
+    (folder / ".env").write_text("LOADPILOT_RPS=5\n", encoding="utf-16")
+    assert ".env: must be text in UTF-8" in refused(capsys, "run", "shop.py", "--dry-run")
+    (folder / ".env").write_bytes(b"# caf\xe9, of another program\nLOADPILOT_RPS=5\n")
+    assert main(["run", "shop.py", "--dry-run"]) == 0
+
+
 def test_the_documented_files_are_accepted(folder: Path) -> None:
     """Broken if an example of the documentation is refused."""
     text = (ROOT / "docs/howto/run/configure-runs.md").read_text(encoding="utf-8")

@@ -55,6 +55,7 @@ pub fn compare(
         .flat_map(obstacles)
         .collect();
     let mut remarks = differences(current, baseline);
+    remarks.extend(tasks_gone(current, baseline));
     let mut figures = Vec::new();
     for group in &current.groups {
         let theirs: Vec<&GroupParts> = baseline
@@ -79,6 +80,13 @@ pub fn compare(
     if let Some(change) = held_change(current, baseline, threshold_pct) {
         let of_the_run = figures.iter().take_while(|one| one.task.is_none());
         figures.insert(of_the_run.count(), change);
+    }
+    if [current].into_iter().chain(baseline).any(is_stopped) {
+        // The rate of the time before a stop is not that of the whole profile.
+        let rates = figures
+            .iter_mut()
+            .filter(|one| one.figure == ComparedFigure::AchievedRps);
+        rates.for_each(|one| one.change = Change::Unjudged);
     }
     remarks.extend(without_intervals(&mut figures));
     remarks.extend(percentiles_of_few(&figures));
@@ -133,11 +141,17 @@ fn without_intervals(figures: &mut [FigureChange]) -> Vec<String> {
     rare.into_iter().map(remark).collect()
 }
 
-/// Remarks about percentiles that are not judged since they are of too few requests.
+/// Remarks about percentiles that are not judged since they are of too few requests. Tasks without
+/// intervals beside a run with intervals have a remark of their own.
 fn percentiles_of_few(figures: &[FigureChange]) -> Vec<String> {
+    let has_intervals = figures.iter().any(|one| one.interval.is_some());
     let of_few = |figure: ComparedFigure| {
         let unjudged = figures.iter().filter(|one| {
-            one.figure == figure && one.change == Change::Unjudged && one.interval.is_some()
+            one.figure == figure
+                && one.change == Change::Unjudged
+                && one.interval.is_some() == has_intervals
+                && one.current.is_some()
+                && one.baseline.is_some()
         });
         let names = unjudged.map(|one| match &one.task {
             Some(task) => format!("task {task}"),
@@ -170,6 +184,23 @@ pub(super) fn obstacles(run: &RunParts) -> Vec<String> {
     found
 }
 
+fn is_stopped(run: &RunParts) -> bool {
+    run.ending == Some(Ending::Stopped)
+}
+
+/// Remarks about tasks of the baseline that the current run does not have.
+fn tasks_gone(current: &RunParts, baseline: &[RunParts]) -> Vec<String> {
+    let tasks = |run: &RunParts| -> BTreeSet<String> {
+        let tasks = run.groups.iter().filter_map(|group| group.task.clone());
+        tasks.collect()
+    };
+    let theirs: BTreeSet<String> = baseline.iter().flat_map(tasks).collect();
+    let ours = tasks(current);
+    let gone = theirs.difference(&ours);
+    gone.map(|task| format!("task {task} is not in the current run, and is not compared"))
+        .collect()
+}
+
 /// How the conditions of the runs differ.
 fn differences(current: &RunParts, baseline: &[RunParts]) -> Vec<String> {
     let mut remarks = Vec::new();
@@ -190,8 +221,8 @@ fn differences(current: &RunParts, baseline: &[RunParts]) -> Vec<String> {
         if run.grade == Grade::Degraded {
             remarks.push(format!("the certificate of run {} is DEGRADED", run.run));
         }
-        if run.ending == Some(Ending::Stopped) {
-            remarks.push(format!("run {} was stopped", run.run));
+        if is_stopped(run) {
+            remarks.push(format!("run {} was stopped; rates are not judged", run.run));
         }
     }
     remarks
@@ -232,7 +263,7 @@ fn changes(
             }
             None => Change::Unjudged,
         };
-        let is_of_few = interval.is_some() && requests < requests_min(figure);
+        let is_of_few = requests < requests_min(figure);
         changes.push(FigureChange {
             task: group.task.clone(),
             figure,

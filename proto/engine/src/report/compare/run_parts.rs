@@ -6,14 +6,15 @@ use std::ops::Range;
 use loadpilot_events::answers::compare::{
     CallParts, GroupParts, RUN_PARTS_MAX, RunPart, RunParts, RunPartsSchema,
 };
-use loadpilot_events::answers::report::{LoadCurve, NoKnee, Report};
+use loadpilot_events::answers::report::{Ladder, LoadCurve, NoKnee, Report, TaskReport};
 use loadpilot_events::answers::slice::Slice;
 use loadpilot_events::log::delta::Phase;
-use loadpilot_events::log::hist::{self, EncodedHistogram};
+use loadpilot_events::log::hist::{self, EncodedHistogram, Hist};
 use loadpilot_events::refusal::Refusal;
 
 use crate::fold::index::Key;
 use crate::fold::project::{Window, first_measured_tick};
+use crate::report::figures::percentiles::nearest_rank;
 use crate::report::slice::{Bucket, CallPlaces, Indexed, Query, Selection};
 use crate::tally::aggregates::AnatomySums;
 use crate::tally::packed_histogram::{HistogramSum, Precision};
@@ -47,7 +48,7 @@ pub fn run_parts(run: Indexed<'_>, report: &Report) -> Result<RunParts, Refusal>
     })
 }
 
-/// The parts of a report alone: the whole run in one part, without tasks.
+/// The parts of a report alone: the whole run in one part, and each task in one.
 #[must_use]
 pub fn parts_of_report(report: &Report) -> RunParts {
     let raised = report.task_raises.as_ref();
@@ -69,14 +70,57 @@ pub fn parts_of_report(report: &Report) -> RunParts {
         ending: report.run.ending,
         grade: report.certificate.grade,
         has_reached: report.latency.unconnected < finished,
-        groups: vec![GroupParts {
+        groups: std::iter::once(GroupParts {
             task: None,
             parts: vec![part],
-        }],
+        })
+        .chain(report.tasks.iter().map(|task| of_task(report, task)))
+        .collect(),
         measured_from_us: 0,
         held_rps: report.load_curve.as_ref().and_then(held_rps),
         calls: Vec::new(),
     }
+}
+
+/// A task of a report in one part. A report counts its arrivals only with those of the warm-up: its
+/// rate is known where there was none.
+fn of_task(report: &Report, task: &TaskReport) -> GroupParts {
+    let (length_us, started) = match report.warm_up.warm_up_us {
+        0 => (report.rates.measured_us, task.arrivals.started),
+        _ => (0, 0),
+    };
+    GroupParts {
+        task: Some(task.name.clone()),
+        parts: vec![RunPart {
+            length_us,
+            started,
+            finished: task.finished,
+            errors: task.errors,
+            response: hist::encode(&of_ladder(task.response.as_ref())),
+        }],
+    }
+}
+
+/// A distribution whose compared percentiles are those of a ladder; empty without one.
+fn of_ladder(ladder: Option<&Ladder>) -> Hist {
+    let mut found = hist::latency();
+    let mut passed = 0;
+    let values = ladder.map(|ladder| {
+        [
+            (50.0, ladder.p50_us),
+            (95.0, ladder.p95_us),
+            (99.0, ladder.p99_us),
+            (100.0, ladder.max_us),
+        ]
+        .map(|(percent, us)| (us, nearest_rank(percent, ladder.count)))
+    });
+    for (us, rank) in values.into_iter().flatten() {
+        found
+            .record_n(us, rank - passed)
+            .expect("an auto-resizing histogram takes any value");
+        passed = rank;
+    }
+    found
 }
 
 /// The highest rate of a level that the target held, if the levels say so.

@@ -86,7 +86,7 @@ pub fn percentiles_of<const N: usize>(
     clippy::cast_sign_loss,
     reason = "counts stay far below 2^53"
 )]
-fn nearest_rank(percent: f64, total: u64) -> u64 {
+pub(in crate::report) fn nearest_rank(percent: f64, total: u64) -> u64 {
     ((percent / 100.0).min(1.0) * total as f64).ceil() as u64
 }
 

@@ -160,6 +160,71 @@ fn a_percentile_of_few_requests_is_not_judged() {
     assert_eq!(compared(3), ([true, false, false], of_fewer));
 }
 
+/// Broken if the largest of a few response times fails a pipeline where the threshold judges alone.
+#[test]
+fn a_percentile_of_few_requests_is_not_judged_without_intervals() {
+    let few = Server {
+        parts: 1,
+        calls_per_part: 20,
+        ..SERVER
+    };
+    let found = compare(&few.slower(100).run(1), &[few.run(2)], 10.0);
+    let found = found.expect("both can be compared");
+    let percentiles = [
+        ComparedFigure::P50Ms,
+        ComparedFigure::P95Ms,
+        ComparedFigure::P99Ms,
+    ];
+    let changes = percentiles.map(|figure| changed(&found, figure));
+    assert_eq!(changes, [Change::Worse, Change::Unjudged, Change::Unjudged]);
+    let remarks = [
+        "without intervals (a results file, or less than 8 ticks with calls) only the threshold \
+         judges",
+        "p95 of the run is not judged: each run needs at least 40 requests",
+        "p99 of the run is not judged: each run needs at least 200 requests",
+    ];
+    assert_eq!(found.remarks, remarks);
+}
+
+/// Broken if a task that one side lacks disappears from the comparison without a word.
+#[test]
+fn a_task_that_one_side_lacks_is_named() {
+    let with = |task: &str| {
+        let mut run = SERVER.run(1);
+        let parts = run.groups[0].parts.clone();
+        let task = Some(task.to_owned());
+        run.groups.push(GroupParts { task, parts });
+        run
+    };
+    let found = compare(&with("new"), &[with("old")], 10.0).expect("both can be compared");
+    let remarks = [
+        "task old is not in the current run, and is not compared",
+        "task new is not in every baseline, and is not compared",
+    ];
+    assert_eq!(found.remarks, remarks);
+}
+
+/// Broken if the rate of a run that was stopped in its ramp fails a pipeline, or if its latency does
+/// not.
+#[test]
+fn the_rate_of_a_stopped_run_is_not_judged() {
+    let few = Server {
+        calls_per_part: 200,
+        ..SERVER.slower(50)
+    };
+    let stopped = RunParts {
+        ending: Some(Ending::Stopped),
+        ..few.run(1)
+    };
+    let found = compare(&stopped, &[SERVER.run(2)], 10.0).expect("both can be compared");
+    let figures = [ComparedFigure::AchievedRps, ComparedFigure::P50Ms];
+    let changes = figures.map(|figure| changed(&found, figure));
+    assert_eq!(changes, [Change::Unjudged, Change::Worse]);
+    let id = &stopped.run;
+    let remark = format!("run {id} was stopped; rates are not judged");
+    assert_eq!(found.remarks, [remark]);
+}
+
 /// Broken if errors pass where the baseline had none, because nothing is a percentage of zero.
 #[test]
 fn errors_after_none_are_a_regression() {
@@ -338,5 +403,12 @@ proptest! {
         let alone = parts_of_report(&report);
         let equal = compare(&parts, &[alone], 0.0).expect("both can be compared");
         prop_assert!(!equal.regressed, "{:?}", equal.figures);
+        prop_assert_eq!(equal.figures.len(), 6 * parts.groups.len());
+        for row in &equal.figures {
+            let has_rate = row.task.is_none() || report.warm_up.warm_up_us == 0;
+            if has_rate || row.figure != ComparedFigure::AchievedRps {
+                prop_assert_eq!(row.baseline, row.current, "{:?}", row);
+            }
+        }
     }
 }

@@ -48,8 +48,7 @@ pub struct RunParts {
     pub grade: Grade,
     /// Whether a call reached a server; the latency of all others is that of the failure to.
     pub has_reached: bool,
-    /// Figures of the whole run, then of each task in the order of the plan. Of a results file only
-    /// those of the whole run.
+    /// Figures of the whole run, then of each task in the order of the plan.
     pub groups: Vec<GroupParts>,
     /// Begin of the measured time, in µs after the start of the load.
     #[serde(default)]

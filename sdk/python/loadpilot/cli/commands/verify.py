@@ -7,6 +7,7 @@ never look sound.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from ...control.nats_settings import ServerFlags
 
+PUBLIC_KEY = re.compile("[A-Z2-7]{56}")
+
 
 def verify(
     run: str, *, as_json: bool, known: str | None, key: str | None, server: ServerFlags
@@ -36,6 +39,8 @@ def verify(
         results = _results(known)
         if key is not None and not is_file(run):
             raise UsageError("--key: RUN must be a file of `loadpilot export --sign`")
+        if key is not None and not PUBLIC_KEY.fullmatch(key):
+            raise UsageError(f"--key: must be a public nkey, U… of 56 characters: {key!r}")
         one = find_run(run, logs, place)
         with open_log(one.log, logs) as session:
             text = session.verify(one.run, results)

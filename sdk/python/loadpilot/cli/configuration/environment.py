@@ -32,13 +32,18 @@ def env_file(folder: Path, problems: list[Problem]) -> dict[str, str]:
     """Read the variables of LoadPilot in ``.env``; the last line of a name counts."""
     path = folder / ENV_FILE
     try:
-        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
     except (FileNotFoundError, IsADirectoryError):
         return {}
     except OSError as error:
         problems.append(Problem(ENV_FILE, f"cannot be read: {error.strerror}"))
         return {}
-    found = (LINE.fullmatch(line) for line in lines)
+    if "\0" in text:
+        problems.append(
+            Problem(ENV_FILE, "must be text in UTF-8; it has zero bytes, as UTF-16 does")
+        )
+        return {}
+    found = (LINE.fullmatch(line) for line in text.splitlines())
     return {match[1]: _unquoted(match[2].strip()) for match in found if match is not None}
 
 

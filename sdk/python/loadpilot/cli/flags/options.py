@@ -12,7 +12,7 @@ from ...compile.scenario.stages import USERS_MAX
 from ...control.coordinator_address import Api
 from ...control.nats_settings import Server
 from ...inputs.units import parse_int
-from ...local.baseline import BASELINE
+from ...local.baseline import BASELINE, NoBaseline, with_run
 from ...problem import Problem, one_of, rule, without
 from ..output import results
 from ..sinks.outs import FLAG as OUT
@@ -252,7 +252,12 @@ def _outs(flags: RunFlags, problems: list[Problem]) -> tuple[Out, ...]:
 
 def _of_baseline(flags: RunFlags) -> list[Problem]:
     if flags.save_baseline:
-        return results.problems(BASELINE, "--save-baseline")
+        problems = results.problems(BASELINE, "--save-baseline")
+        try:
+            with_run(BASELINE, {}, append=flags.append)
+        except (OSError, NoBaseline) as error:
+            problems.append(Problem("--append", str(error)))
+        return problems
     if flags.append:
         return [Problem("--append", "needs a baseline to add to; add --save-baseline")]
     return []

@@ -80,12 +80,14 @@ def _interval(row: dict[str, Any], unit: str) -> str:
 def _conclusion(comparison: dict[str, Any]) -> str:
     if comparison["obstacles"]:
         return f"not compared: {'; '.join(map(safe, comparison['obstacles']))}"
-    threshold = f"{number(comparison['threshold_pct'])} %"
+    limit = f"{number(comparison['threshold_pct'])} %"
     worse = [row for row in comparison["figures"] if row["change"] == "worse"]
+    if any(row["interval"] is not None for row in worse or comparison["figures"]):
+        limit += " and chance"
     if not worse:
-        return f"no regression beyond {threshold} and chance"
+        return f"no regression beyond {limit}"
     named = ", ".join(
         NAMES[row["figure"]][0] + (f" of {safe(row['task'])}" if row["task"] else "")
         for row in worse
     )
-    return f"{plural(len(worse), 'regression')} beyond {threshold} and chance: {named}"
+    return f"{plural(len(worse), 'regression')} beyond {limit}: {named}"

@@ -77,7 +77,10 @@ def _joined(*parts: Iterable[str]) -> str:
 def _head(end: RunEnd, report: Report) -> Iterator[str]:
     text = verdict_text(report)
     if end.code is not ExitCode.PASSED and verdict(report) in {"PASS", "STOPPED"}:
+        failed = [case.name for case in end.whole if case.kind is Kind.FAILURE]
         text = "ERROR: the gates hold, but the run did not end well"
+        if end.code is ExitCode.GATE_FAILED and failed:
+            text = f"FAIL: {', '.join(failed)}"
     yield f"## LoadPilot: {text} ({code(end.scenario)})"
     yield ""
     run = report["run"]

@@ -69,6 +69,8 @@ def ask(query: str, past: list[PastRun], logs: OpenLogs) -> tuple[list[str], lis
         for setting in LOCKED:
             database.execute(setting)
         found = database.execute(query)
+        if found is None:  # no statement
+            raise WrongQuery("is empty; write one such as SELECT * FROM runs")
         names = [column[0] for column in found.description or []]
         return names, found.fetchall()
     except engine.Error as error:

@@ -15,13 +15,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ... import _native
 from ...control.nats_settings import Server, ServerFlags, read_server
 from ...control.run_list import OpenLogs, find_run, indexed, open_log, run_of
 from ...control.signals import Interruptions
 from ...inputs.units import duration_us
+from ...local.baseline import JSON_FILE, compared, runs_of_file
 from ...local.stack import StackFault
 from ...problem import Problem, Refused, rule
 from .sample_table import sample_arrow
@@ -30,10 +31,10 @@ from .slice_query import GROUPS, PERCENTILES, By, SliceQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     import pyarrow as pa
 
+    from ... import _native
     from ..._generated.comparison import Comparison
     from ..._generated.report import Report
     from ...control.run_list import PastRun
@@ -179,15 +180,27 @@ class Run:
 
         ``["regressed"]`` says whether a figure is worse by more than ``threshold_pct`` percent and
         by more than chance; ``["figures"]`` has each. Names are those of :func:`loadpilot.open`, of
-        runs of the same fleet if this is one of a fleet. Raises LookupError for an unknown run.
+        runs of the same fleet if this is one of a fleet, or results files and baselines
+        (``.json``).
+
+        Raises ValueError where the command exits with 3, because the figures cannot be compared (a
+        certificate is INVALID, no call reached a server, …), and for a file that cannot be read;
+        LookupError for an unknown run.
         """
         if not baseline:
             raise ValueError("compare: name at least one run to compare with")
         server = self._past.log if isinstance(self._past.log, Server) else None
-        runs = [one if isinstance(one, Run) else _found(one, server) for one in baseline]
-        theirs = ",".join(one.parts() for one in runs)
-        found = _native.compare(self.parts(), f"[{theirs}]", threshold_pct)
-        return cast("Comparison", json.loads(found))
+        theirs = []
+        for one in baseline:
+            if not isinstance(one, Run) and os.fspath(one).endswith(JSON_FILE):
+                theirs += runs_of_file(Path(one))
+            else:
+                run = one if isinstance(one, Run) else _found(one, server)
+                theirs.append(json.loads(run.parts()))
+        found = compared(json.loads(self.parts()), theirs, threshold_pct, is_stored=True)
+        if found["obstacles"]:
+            raise ValueError(f"not compared: {'; '.join(found['obstacles'])}")
+        return cast("Comparison", found)
 
     def parts(self) -> str:
         """Cut it into parts for a comparison; JSON as in ``proto/schema/run-parts.json``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...control.outcome import outcome
+from ...control.outcome import measured, outcome
 from .extras import extra
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def run_row(facts: dict[str, Any], report: Report) -> Row:
-    """Make the row of one run; latencies are corrected, and null where no call finished."""
+    """Make the row of one run; latencies are corrected, and null where no call reached a server."""
     ended = outcome(report)
     return {
         "run": facts["run"],
@@ -38,7 +38,7 @@ def run_row(facts: dict[str, Any], report: Report) -> Row:
         "planned": report["arrivals"]["planned"],
         "started": report["arrivals"]["started"],
         "dropped": sum(report["arrivals"]["dropped"].values()),
-        **_latencies(report["latency"]["response"]),
+        **_latencies(measured(report["latency"])),
         "seed": report["run"]["seed"],
         "plan_hash": report["run"]["plan_hash"],
         "tags": list(facts["tags"].items()),
@@ -56,7 +56,7 @@ def task_rows(facts: dict[str, Any], report: Report) -> list[Row]:
             "started": task["arrivals"]["started"],
             "finished": task["finished"],
             "errors": task["errors"],
-            **_latencies(task["response"]),
+            **_latencies(measured(task)),
         }
         for task in report["tasks"]
     ]

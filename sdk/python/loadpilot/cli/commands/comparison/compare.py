@@ -10,13 +10,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .... import _native
 from ....control.exit_code import ExitCode
 from ....control.run_list import OpenLogs, every_run, find_run, indexed, open_log
 from ....control.signals import FirstEnds
 from ....control.terminal import coloured, wants_colour, write_product
 from ....inputs.units import Wrong, percent_of
-from ....local.baseline import BASELINE, SCHEMA, NoBaseline, runs_in
+from ....local.baseline import BASELINE, JSON_FILE, NoBaseline, compared, runs_of_file
 from ...output.comparison import comparison_text
 from ...output.explain import explanation_text
 from ..history import UsageError, fleet_of, reporting
@@ -24,9 +23,6 @@ from ..search.max_rate import compare_max_rate
 
 if TYPE_CHECKING:
     from ....control.nats_settings import Server, ServerFlags
-
-JSON_FILE = ".json"
-"""Suffix of results files and baselines."""
 
 
 def compare(
@@ -59,38 +55,19 @@ def compare(
         if explain:
             _check_calls([*ours, *theirs])
         is_stored = not current.endswith(JSON_FILE)
-        text = _compared(ours[0], theirs, percent, is_stored=is_stored)
-        comparison = json.loads(text)
+        comparison = compared(ours[0], theirs, percent, is_stored=is_stored)
         shown = comparison_text(comparison)
         if explain and not comparison["obstacles"]:
             shown += explanation_text(comparison)
         if not as_json and wants_colour(sys.stdout):
             shown = coloured(shown)
+        text = json.dumps(comparison, ensure_ascii=False, separators=(",", ":"))
         write_product(f"{text}\n" if as_json else shown)
         if comparison["obstacles"]:
             outcome.append(ExitCode.INCOMPLETE)
         elif comparison["regressed"]:
             outcome.append(ExitCode.GATE_FAILED)
     return outcome[-1]
-
-
-def _compared(
-    ours: dict[str, Any], theirs: list[dict[str, Any]], percent: float, *, is_stored: bool
-) -> str:
-    """Compare, as JSON. No figure of a stored run in its own baseline is judged: all are equal.
-
-    Results files of one run are compared, because they may be copies that were changed.
-    """
-    text = _native.compare(json.dumps(ours), json.dumps(theirs), percent)
-    comparison = json.loads(text)
-    if not is_stored or ours["run"] not in comparison["baseline"]:
-        return text
-    what = f"run {ours['run']} is in its own baseline; name another run"
-    comparison["obstacles"].append(what)
-    comparison["regressed"] = False
-    for figure in comparison["figures"]:
-        figure["change"] = "unjudged"
-    return json.dumps(comparison, ensure_ascii=False, separators=(",", ":"))
 
 
 def _check_calls(runs: list[dict[str, Any]]) -> None:
@@ -124,23 +101,10 @@ def _marked(ours: dict[str, Any], logs: OpenLogs, server: Server | None) -> str:
 def _runs(name: str, logs: OpenLogs, server: Server | None) -> list[dict[str, Any]]:
     """Read the parts of a run, a run file, a results file or a baseline."""
     if name.endswith(JSON_FILE):
-        return _of_json(Path(name))
+        try:
+            return runs_of_file(Path(name))
+        except NoBaseline as error:
+            raise UsageError(str(error)) from None
     one = find_run(name, logs, server)
     with open_log(one.log, logs) as session:
         return [json.loads(indexed(session, one).parts())]
-
-
-def _of_json(path: Path) -> list[dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        if SCHEMA in text:
-            return runs_in(text, path)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except (UnicodeDecodeError, NoBaseline) as error:
-        raise UsageError(str(error)) from None
-    try:
-        return [json.loads(_native.parts_of_report(text))]
-    except _native.Refused:
-        rule = "must be a results file (`run --results-json`) or a baseline of this version"
-        raise UsageError(f"{path}: {rule}") from None
