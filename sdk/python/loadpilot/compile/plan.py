@@ -412,9 +412,12 @@ def translated(found: dict[str, str], settings: Settings, lines: Mapping[str, st
     path, must, value = found["field"], found["rule"], found["value"]
     if path in FLAGS:
         return rule(FLAGS[path], must, value)
+    if path.endswith("_us") and value.removesuffix(" µs").isdecimal():
+        value = f"{int(value.removesuffix(' µs')) / 1_000_000:g} s"
     step = STEP.fullmatch(path)
     if step is not None and step[1] in lines:
-        what = f"{step[2]} {must}" if step[2] else must
+        field = step[2].removesuffix("_us")
+        what = f"{field} {must}" if field else must
         return rule(lines[step[1]], what, value)
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
     if root == "tags":
