@@ -109,6 +109,18 @@ def test_json_is_all_of_standard_output(scene: Scene, capsys: pytest.CaptureFixt
     assert "loaded\n" in written.err
 
 
+def test_a_pipe_without_a_reader_ends(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a run hangs after its end, with its servers, because of a pipe that has no reader,
+    or if the file that is missing is not reported."""
+    monkeypatch.setattr("loadpilot.cli.output.results.READER_SECS", 0.1)
+    os.mkfifo("p")
+    assert scene.run("--results-json", "p") == 4
+    why = "p could not be written: no process read the pipe within 0.1 s"
+    assert why in capsys.readouterr().err
+
+
 def test_pipes_are_written_to_and_links_stay(scene: Scene) -> None:
     """Broken if a pipe or a link is replaced by a file, as a device would be under root."""
     os.mkfifo("run.md")

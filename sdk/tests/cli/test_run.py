@@ -195,6 +195,8 @@ USAGE = {
     (".",): "is a directory",
     ("scene.py", "--scenario", "X"): "defines no scenario 'X'; it defines Shop",
     ("scene.py", "--nope"): "Unknown option: --nope",
+    ("scene.py", "--vus", "5"): "Unknown option: --vus; did you mean --users?",
+    ("scene.py", "--iterations=9"): "Unknown option: --iterations; a run ends by --duration",
     ("scene.py", "--rps"): "requires an argument",
     ("scene.py", "more.py"): "more.py",
     ("scene.py", "--results-json", "."): "must be a file, and . is a directory",

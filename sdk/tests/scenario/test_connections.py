@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,8 +28,15 @@ class S(VUser):
     def one(self, client): client.get("/")
 """
 HTTPS = "https://shop.example"
-CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-KEY = "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n"
+NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=user")
+
+
+def identity(folder: Path, name: str) -> tuple[Path, Path]:
+    """Make a certificate and its key; returns their files."""
+    cert, key = folder / f"{name}.pem", folder / f"{name}.key"
+    made = ["openssl", "req", "-x509", *NEW_KEY, "-keyout", str(key), "-out", str(cert)]
+    subprocess.run(made, check=True, capture_output=True)
+    return cert, key
 
 
 def compiled(folder: Path, said: str, flags: ConnectionFlags, target: str = HTTPS) -> Compiled:
@@ -121,18 +130,30 @@ def test_flags_win_setting_by_setting(tmp_path: Path) -> None:
 
 def test_a_private_key_is_a_secret(tmp_path: Path) -> None:
     """Broken if a key could be read from the plan, and so from the log and every report."""
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    cert.write_text(CERTIFICATE)
-    key.write_text(KEY)
+    cert, key = identity(tmp_path, "user")
     flags = ConnectionFlags(cert=str(cert), key=str(key), cacert=str(cert))
     done = compiled(tmp_path, "", flags)
     tls = done.plan["connections"]["tls"]
     handle = tls["identity"]["key_secret"]
-    assert tls["identity"]["certificate_pem"] == tls["roots_pem"] == CERTIFICATE
-    assert done.secrets == {handle: KEY}
-    assert "hunter2" not in done.plan_json()
+    assert tls["identity"]["certificate_pem"] == tls["roots_pem"] == cert.read_text()
+    assert done.secrets == {handle: key.read_text()}
+    assert key.read_text().splitlines()[1] not in done.plan_json()
     words = connections_text(done.plan["connections"])
     assert words == "certificates trusted as given, with a client certificate"
+
+
+def test_a_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
+    """Broken if a stack starts before the agents find that certificate and key do not match, or if
+    a key that agents cannot read is not refused."""
+    cert, key = identity(tmp_path, "user")
+    _, other = identity(tmp_path, "other")
+    what = f"--cert: {other} of --key is not the private key of the certificate in {cert}"
+    with pytest.raises(Refused, match=re.escape(what)):
+        compiled(tmp_path, "", ConnectionFlags(cert=str(cert), key=str(other)))
+    key.write_text("-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n")
+    with pytest.raises(Refused, match="must be a certificate and its key") as refused:
+        compiled(tmp_path, "", ConnectionFlags(cert=str(cert), key=str(key)))
+    assert "hunter2" not in str(refused.value)
 
 
 def test_credentials_of_a_proxy_are_a_secret(

@@ -57,6 +57,34 @@ def test_what_happens_once_is_found_in_its_order(compile_text: Compile) -> None:
     assert "script" not in compiled.plan
 
 
+EXAMINED = """
+    from loadpilot import setup, teardown
+
+    @scenario(rps=1)
+    class S(VUser):
+        @{once}
+        def seed(self, client: LoadClient) -> None:
+            client.post("/seed")
+
+        @task
+        def t(self, client: LoadClient) -> None:
+            r = client.get("/")
+            assert r.status_code == 200
+"""
+
+
+def test_only_a_setup_keeps_tasks_in_python(compile_text: Compile) -> None:
+    """Broken if the reason for Python is one without which the scenario would not compile either,
+    or if a teardown, which no user sees, makes compiled tasks run in Python."""
+    (reason,) = compile_text(EXAMINED.format(once="setup")).reasons
+    assert reason.place.endswith("scene.py:7")
+    assert reason.what == "seed() has @setup, which may set attributes for the tasks"
+    compiled = compile_text(EXAMINED.format(once="teardown"))
+    assert "code" in compiled.plan, compiled.reasons
+    assert compiled.hooks is not None
+    assert compiled.bundle is not None
+
+
 YIELDS = (
     "@setup s: contains a yield, so that calling it does nothing: write a @setup and a @teardown"
 )

@@ -299,6 +299,8 @@ REQUESTS = {
     "client.get('/', timeout=None)": "must be a duration",
     "client.get('/', timeout=True)": "must be a duration",
     "client.get('/', timeout=-1)": "must be a duration",
+    "client.get('/', timeout=0)": "timeout must be 1 ms to 10 min (got '0 s')",
+    "client.get('/', timeout='20m')": "timeout must be 1 ms to 10 min (got '1200 s')",
     "client.get('/' + 5)": "TypeError while its arguments were read",
     "client.get(f'{CONSTANT:d}')": "ValueError while its arguments were read",
 }

@@ -190,10 +190,10 @@ def _with_logic(
     compiler = CodeCompiler(cls, loaded.sources, loaded.file, secrets.names, indexes, requested)
     users = plan.get("users") or settings.pool(plan["profile"])
     more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
-    # State that the submitter prepares has to reach the users, and only Python has attributes.
-    is_prepared = hooks is not None and (hooks.start is not None or bool(hooks.setups))
-    if settings.may_compile() and not is_prepared:
-        compiled = _encode(compiled, compiler, more, tasks, at)
+    if settings.may_compile():
+        compiler.reasons += _prepared_state(hooks, settings)
+        if not compiler.reasons:
+            compiled = _encode(compiled, compiler, more, tasks, at)
     compiled = replace(compiled, parts=tuple(compiler.compiled))
     if "code" not in plan:
         compiled = replace(compiled, reasons=tuple(compiler.reasons or tasks.reasons))
@@ -203,6 +203,18 @@ def _with_logic(
         if settings.overrides.prepares_here and "session" not in plan:
             compiled = _prepared_here(compiled, loaded, cls, settings, at)
     return compiled
+
+
+def _prepared_state(hooks: SubmitterHooks | None, settings: Settings) -> list[Reason]:
+    """Return the hooks whose state has to reach the users: only Python has attributes."""
+    if hooks is None:
+        return []
+    what = "has @setup, which may set attributes for the tasks"
+    reasons = [Reason(hook.place, f"{hook.name}() {what}") for hook in hooks.setups]
+    if hooks.start is not None:
+        own = Reason(settings.place("prepare"), 'prepare="submitter" is set')
+        reasons.append(hooks.why or own)
+    return reasons
 
 
 def row_files(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -404,9 +416,12 @@ def translated(found: dict[str, str], settings: Settings, lines: Mapping[str, st
     path, must, value = found["field"], found["rule"], found["value"]
     if path in FLAGS:
         return rule(FLAGS[path], must, value)
+    if path.endswith("_us") and value.removesuffix(" µs").isdecimal():
+        value = f"{int(value.removesuffix(' µs')) / 1_000_000:g} s"
     step = STEP.fullmatch(path)
     if step is not None and step[1] in lines:
-        what = f"{step[2]} {must}" if step[2] else must
+        field = step[2].removesuffix("_us")
+        what = f"{field} {must}" if field else must
         return rule(lines[step[1]], what, value)
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
     if root == "tags":

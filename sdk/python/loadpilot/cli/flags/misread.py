@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
 
 NO_FLAGS = frozenset({"--help", "-h", "--version"})
+OTHER_TOOLS = {
+    "--headless": "no flag is needed for that",
+    "--host": "did you mean --target?",
+    "--iterations": "a run ends by --duration",
+    "--spawn-rate": "did you mean --user-stages?",
+    "--vus": "did you mean --users?",
+    "--vus-max": "max_in_flight= of a scenario limits the arrivals in flight",
+}
+"""Hints of `run` for flags of k6 and Locust."""
 ONE_DASH = re.compile(r"(-[a-z][a-z-]+)(?:=.*)?", re.DOTALL)
 """A word after one dash, ``-rate=500``: the flags of vegeta and others."""
 KINDS_OF_TOOLS = {"jmeter": "jmx", "vegeta": "targets", "swagger": "openapi"}
@@ -71,6 +80,8 @@ def misread(error: CycloptsError) -> str:
         known = sorted({name for name in options if name.startswith("--")} - NO_FLAGS)
         if not known:
             return f"Unknown option: {written}; {command} takes none"
+        if written in OTHER_TOOLS and chain == "run":
+            return f"Unknown option: {written}; {OTHER_TOOLS[written]}"
         return f"Unknown option: {written}; {_hint(written, known, f'{command} takes ')}"
     if isinstance(error, UnknownCommandError) and error.unused_tokens and error.app is not None:
         written = error.unused_tokens[0]

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from ... import _native
 from ...control.figures import count
@@ -32,6 +34,8 @@ LABELS = {
     "--markdown": "Markdown",
 }
 """Labels of the lines about written files."""
+READER_SECS = 10.0
+"""Timeout of a pipe for the process that reads it, in seconds."""
 
 
 def problems(path: Path, flag: str) -> list[Problem]:
@@ -184,7 +188,7 @@ def draft(path: Path) -> Iterator[Path]:
     if replaced is None:
         with TemporaryDirectory() as folder:
             yield (file := Path(folder, "draft"))
-            with file.open("rb") as content, path.open("wb") as device:
+            with file.open("rb") as content, _device(path) as device:
                 shutil.copyfileobj(content, device)
         return
     replaced.parent.mkdir(parents=True, exist_ok=True)
@@ -194,6 +198,24 @@ def draft(path: Path) -> Iterator[Path]:
         file.replace(replaced)
     finally:
         file.unlink(missing_ok=True)
+
+
+def _device(path: Path) -> BinaryIO:
+    """Open a device or a pipe. Raises OSError for a pipe that gets no reader in time."""
+    ends = time.monotonic() + READER_SECS
+    while True:
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() >= ends:
+                what = f"no process read the pipe within {READER_SECS:g} s"
+                raise OSError(errno.ENXIO, what) from None
+            time.sleep(0.05)
+        else:
+            os.set_blocking(handle, True)
+            return os.fdopen(handle, "wb")
 
 
 def file_behind(path: Path) -> Path | None:

@@ -39,7 +39,9 @@ PURE = frozenset(
 )
 """Other functions that may be called during the import."""
 CLASS_DECORATORS = frozenset({"loadpilot.scenario", "loadpilot.dsl.scenario"})
-METHOD_DECORATORS = frozenset({"loadpilot.task", "loadpilot.dsl.task"})
+METHOD_DECORATORS = frozenset(
+    {"loadpilot.task", "loadpilot.dsl.task", "loadpilot.teardown", "loadpilot.dsl.teardown"}
+)
 KNOWN_DUNDERS = frozenset({"__all__", "__version__", "__author__"})
 """Double-underscore names of a module without a meaning at run time."""
 BUILTIN_DECORATORS = frozenset({"staticmethod", "classmethod", "property"})

@@ -238,14 +238,34 @@ class Reader:
             tls["roots_pem"] = self._pem("--cacert", flags.cacert, "CERTIFICATE")
         if flags.cert is not None and flags.key is not None:
             key = self._pem("--key", flags.key, "PRIVATE KEY")
+            certificate = self._pem("--cert", flags.cert, "CERTIFICATE")
+            self._check_pair(Path(flags.cert), Path(flags.key))
             tls["identity"] = {
-                "certificate_pem": self._pem("--cert", flags.cert, "CERTIFICATE"),
+                "certificate_pem": certificate,
                 "key_secret": secrets.handle("client-key", key),
             }
         elif flags.cert is not None or flags.key is not None:
             present, missing = ("--cert", "--key") if flags.key is None else ("--key", "--cert")
             self.problems.append(Problem(present, f"needs {missing} to go with it"))
         return tls
+
+    def _check_pair(self, cert: Path, key: Path) -> None:
+        """Refuse a certificate and a key that do not match; a pipe can be read only once."""
+        if self.problems or not (cert.is_file() and key.is_file()):
+            return
+        import ssl  # noqa: PLC0415  (start-up is a promise)
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        # Agents accept short keys, too.
+        context.set_ciphers("DEFAULT@SECLEVEL=0")
+        try:
+            context.load_cert_chain(cert, key, password="")
+        except ssl.SSLError as error:
+            if error.reason == "KEY_VALUES_MISMATCH":
+                what = f"{key} of --key is not the private key of the certificate in {cert}"
+            else:
+                what = f"{cert} and {key} of --key must be a certificate and its key, not encrypted"
+            self.problems.append(Problem("--cert", what))
 
     def _pem(self, flag: str, path: str, kind: str) -> str:
         """Read a PEM file; no message quotes its content."""

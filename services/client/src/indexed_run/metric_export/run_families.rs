@@ -2,7 +2,7 @@
 
 use loadpilot_engine::report::cumulative::gauges::AgentGauges;
 use loadpilot_engine::report::cumulative::{Cumulative, TaskTotals};
-use loadpilot_events::answers::report::{Finding, Grade, RunState, ThresholdResult};
+use loadpilot_events::answers::report::{Finding, FindingKind, Grade, RunState, ThresholdResult};
 use loadpilot_events::units::Timestamp;
 
 use super::families::{Family, Figures, Judged, Labels, Points, Unit, choice, count, seconds};
@@ -286,18 +286,17 @@ fn judgement(figures: &Figures) -> Vec<Family> {
         let labels = vec![("finding", snake_case(&finding.kind)), ("level", level)];
         (labels, 1.0)
     };
-    let mut findings: Vec<(Labels, f64)> =
-        judgement.certificate.findings.iter().map(finding).collect();
+    let found = judgement.certificate.findings.iter();
+    // A run that goes on is unfinished, and a series that ends with the run keeps its last value.
+    let found = found.filter(|finding| is_over || finding.kind != FindingKind::Unfinished);
+    let mut findings: Vec<(Labels, f64)> = found.map(finding).collect();
     findings.sort_by(|(one, _), (other, _)| one.cmp(other));
     findings.dedup();
     let verdict = is_over.then(|| judgement.judged());
     let thresholds = |value: fn(&ThresholdResult) -> Option<f64>| {
         let rows = judgement.thresholds().iter();
         let points = rows.filter_map(|row| {
-            let name = match &row.task {
-                Some(task) => format!("{task}:{} {} {}", row.key, row.operator, row.limit),
-                None => format!("{} {} {}", row.key, row.operator, row.limit),
-            };
+            let name = format!("{} {} {}", row.key, row.operator, row.limit);
             Some((vec![("threshold", name)], value(row)?))
         });
         Points::Gauges(points.collect())
@@ -311,7 +310,7 @@ fn judgement(figures: &Figures) -> Vec<Family> {
         ),
         family(
             ("run_finding", Unit::None),
-            "1 for each finding of the certificate.",
+            "1 for each finding of the certificate; of a run that goes on, except `unfinished`.",
             &["finding", "level"],
             Points::Gauges(findings),
         ),

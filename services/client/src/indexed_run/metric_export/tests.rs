@@ -9,9 +9,12 @@ use loadpilot_engine::report::cumulative::legacy::LegacyFigures;
 use loadpilot_engine::report::cumulative::{
     CallTotals, Cumulative, OutcomeTotals, RunFigures, TaskTotals,
 };
-use loadpilot_events::answers::report::{Certificate, Grade, RunState, Verdict};
+use loadpilot_events::answers::report::{
+    Certificate, Finding, FindingKind, Grade, RunState, ThresholdResult, Verdict,
+};
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
+use loadpilot_events::plan::threshold::{Metric as Measure, Operator};
 use loadpilot_events::units::Timestamp;
 use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceRequest, ExportMetricsServiceResponse,
@@ -106,6 +109,44 @@ fn text(attributes: &[KeyValue]) -> String {
         other => panic!("{other:?}"),
     };
     attributes.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// Broken if the task of a threshold is named twice, or if a series says that a run is unfinished
+/// while it goes on: no later point corrects it.
+#[test]
+fn a_run_that_goes_on_is_not_found_unfinished() {
+    let mut figures = figures();
+    figures.judgement.certificate.findings = vec![Finding {
+        kind: FindingKind::Unfinished,
+        grade: Grade::Invalid,
+        evidence: String::new(),
+    }];
+    figures.judgement.verdict.thresholds = vec![ThresholdResult {
+        key: "browse:p95_ms".to_owned(),
+        metric: Measure::P95Ms,
+        task: Some("browse".to_owned()),
+        operator: Operator::AtMost,
+        limit: 300.0,
+        actual: Some(12.0),
+        passed: true,
+        reason: None,
+    }];
+    let exported = |figures: &Figures| {
+        let body = exposition(Format::Text, &[figures], Vec::new());
+        String::from_utf8(body).expect("text")
+    };
+    let live = exported(&figures);
+    assert!(!live.contains("finding=\"unfinished\""), "{live}");
+    assert!(
+        live.contains("threshold=\"browse:p95_ms <= 300\""),
+        "{live}"
+    );
+    figures.figures.gauges.ended_at = Some(Timestamp(START_US + 2_000_000));
+    let over = exported(&figures);
+    assert!(
+        over.contains("finding=\"unfinished\",level=\"INVALID\""),
+        "{over}"
+    );
 }
 
 /// Broken if an OpenTelemetry collector reads another figure, label, unit or time.
