@@ -198,7 +198,10 @@ pub enum AppendError {
     #[error("no acknowledgement in time; it may or may not be stored")]
     Unknown,
     /// The stream has reached its limit. Not stored.
-    #[error("{stream:?} is full")]
+    #[error(
+        "stream {stream} is full: on one machine `loadpilot runs prune` makes room; on a fleet its \
+         operator purges old runs from it or raises its max_bytes"
+    )]
     Full {
         /// The stream.
         stream: Stream,
