@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "outage/lost_store.rs"]
+mod lost_store;
 #[path = "outage/objects.rs"]
 mod objects;
 #[path = "rig/mod.rs"]
