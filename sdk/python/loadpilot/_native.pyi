@@ -456,6 +456,10 @@ class Session:
     def visit(server: Server) -> Session:
         """Connect to the log of a fleet, to read it; raises Refused if there is none."""
 
+    @staticmethod
+    def reach(server: Server) -> Session:
+        """Connect to a fleet without its log, which may be gone: `halt` needs none."""
+
     def submit(
         self,
         request_json: str,

@@ -120,6 +120,13 @@ impl PySession {
         Ok(Self(Connection::open(py, Session::visit(&address))?))
     }
 
+    /// Connects to a fleet without its log, for a kill switch.
+    #[staticmethod]
+    fn reach(py: Python<'_>, server: Server) -> PyResult<Self> {
+        let address = server.address()?;
+        Ok(Self(Connection::open(py, Session::reach(&address))?))
+    }
+
     /// Opens the run in a file, to read it.
     #[staticmethod]
     fn on_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {

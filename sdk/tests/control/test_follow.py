@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from sdk.tests.support.snapshots import snapshot
 
+from loadpilot._native import Fault
+from loadpilot.cli.commands.watch import Watcher
 from loadpilot.cli.output.live import LineView, PlanInfo
 from loadpilot.control import follow
 from loadpilot.control.follow import Followed, Follower, shortened
@@ -104,6 +106,38 @@ def test_a_late_command_reads_the_answer_before_it_halts(monkeypatch: pytest.Mon
     follower = Follower(session, "r", LineView(PlanInfo("Shop"), lambda _: None), interrupted)
     assert follower.follow(None) is Followed.OVER
     assert session.halted == []
+
+
+class LostWatch:
+    """A watch whose log is lost."""
+
+    def next(self, _secs: float) -> str:
+        raise Fault("stream LP_CTL does not exist")
+
+
+class LostSession(LateSession):
+    """A session with such a watch."""
+
+    def watch(self, *_: object, **__: object) -> Any:
+        return LostWatch()
+
+
+def test_a_run_whose_log_is_lost_is_halted_by_its_command_alone() -> None:
+    """Broken if agents send on when the log that a stop needs is lost, or if a command that only
+    watches halts the run of another."""
+    session: Any = LostSession()
+    idle: Any = SimpleNamespace(count=0, any=lambda: False)
+    lines: list[str] = []
+    view = LineView(PlanInfo("Shop"), lines.append)
+    with pytest.raises(Fault, match="does not exist"):
+        Follower(session, "r", view, idle).follow(None)
+    assert session.halted == ["r"]
+    assert any("the kill switch is thrown" in line for line in lines)
+
+    one: Any = SimpleNamespace(run="r", log=None)
+    with pytest.raises(Fault, match="does not exist"):
+        Watcher(session, one, view, idle, verbose=False).follow(None)
+    assert session.halted == ["r"]
 
 
 STORY = {

@@ -1,5 +1,6 @@
 //! The streams by role. Their names, subjects and sizes are in [`crate::Options`].
 
+use std::fmt;
 use std::time::Duration;
 
 /// One of the two streams of the log.
@@ -21,5 +22,15 @@ impl Stream {
             Stream::Ctl => Duration::from_secs(600),
             Stream::Data => Duration::from_secs(120),
         }
+    }
+}
+
+/// Its usual name on the server, for messages.
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stream::Ctl => "LP_CTL",
+            Stream::Data => "LP_DATA",
+        })
     }
 }

@@ -128,6 +128,20 @@ pub enum Fault {
         /// Name on the server.
         stream: String,
     },
+    /// The stream ends before an event that was read: it was made anew, or restored from an older
+    /// copy. A reader cannot continue in it.
+    #[error(
+        "stream {stream} was made anew: it ends at {last}, and {read} was read before; the store \
+         of nats-server was lost or replaced"
+    )]
+    Remade {
+        /// Name on the server.
+        stream: String,
+        /// Sequence of its last event.
+        last: u64,
+        /// Sequence that was read or existed before.
+        read: u64,
+    },
     /// No server answers for the stream, which may exist. Nothing was stored; it may recover.
     #[error("no server of NATS answers for stream {stream}: it has no leader now, or is gone")]
     Unanswered {
@@ -198,7 +212,10 @@ pub enum AppendError {
     #[error("no acknowledgement in time; it may or may not be stored")]
     Unknown,
     /// The stream has reached its limit. Not stored.
-    #[error("{stream:?} is full")]
+    #[error(
+        "stream {stream} is full: on one machine `loadpilot runs prune` makes room; on a fleet its \
+         operator purges old runs from it or raises its max_bytes"
+    )]
     Full {
         /// The stream.
         stream: Stream,

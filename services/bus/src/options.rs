@@ -155,8 +155,8 @@ impl fmt::Debug for Options {
 impl Default for Names {
     fn default() -> Names {
         Names {
-            ctl: "LP_CTL".to_owned(),
-            data: "LP_DATA".to_owned(),
+            ctl: Stream::Ctl.to_string(),
+            data: Stream::Data.to_string(),
             kv: "LP".to_owned(),
             objects: "LP".to_owned(),
         }

@@ -162,7 +162,7 @@ impl NatsFlags {
         ];
         for (flag, rule, path) in files {
             if let Some(path) = path.as_ref().filter(|path| !path.is_file()) {
-                invalid.push(InvalidSetting::new(flag, rule, path.display()));
+                invalid.push(not_a_file(flag, rule, path));
             }
         }
         let cert = path(&self.nats_cert, "NATS_CERT");
@@ -202,6 +202,18 @@ impl NatsFlags {
 }
 
 /// Certificate and key of mutual TLS; both are required together.
+/// The mistake of a setting that names no file; a relative path depends on the folder of the
+/// process, so the whole path is shown.
+fn not_a_file(flag: &'static str, rule: &str, path: &Path) -> InvalidSetting {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let why = match path.exists() {
+        true => "is not a file",
+        false => "does not exist",
+    };
+    let rule = format!("{rule}; {} {why}", whole.display());
+    InvalidSetting::new(flag, rule, path.display())
+}
+
 fn certificate(
     cert: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -227,7 +239,7 @@ fn certificate(
     ];
     for (flag, rule, path) in files {
         if !path.is_file() {
-            invalid.push(InvalidSetting::new(flag, rule, path.display()));
+            invalid.push(not_a_file(flag, rule, path));
         }
     }
     Some(Certificate { cert, key })
@@ -394,6 +406,7 @@ mod tests {
         let found = wrong(&["--nats-token-file", "/none"], &env);
         let flags: Vec<_> = found.iter().map(|(flag, _)| *flag).collect();
         assert_eq!(flags, ["nats-token-file", "nats-cert", "nats-domain"]);
+        assert!(found[0].1.ends_with("; /none does not exist"), "{found:?}");
         let both = [URL, ("NATS_DOMAIN", "a"), ("NATS_API_PREFIX", "b.API")];
         assert_eq!(wrong(&[], &both)[0].0, "nats-api-prefix");
         let clear = [("NATS_URL", "nats://far"), ("NATS_TOKEN_FILE", FILE)];

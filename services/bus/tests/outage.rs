@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "outage/lost_store.rs"]
+mod lost_store;
 #[path = "outage/objects.rs"]
 mod objects;
 #[path = "rig/mod.rs"]
@@ -416,7 +418,8 @@ async fn a_missing_permission_is_named() {
         "users: [\
          { user: all, password: pw }, \
          { user: some, password: pw, \
-           permissions: { publish: [\"$JS.API.>\", \"lp.local.hb.*\"] } }]",
+           permissions: { publish: [\"$JS.API.>\", \"lp.local.hb.*\"] } }, \
+         { user: none, password: pw, permissions: { publish: [\"$JS.API.INFO\"] } }]",
     )
     .unwrap();
     let login = |user: &str| Options::new(server.url.replace("://", &format!("://{user}:pw@")));
@@ -437,6 +440,10 @@ async fn a_missing_permission_is_named() {
     }
     match put {
         Err(Fault::Denied { what, .. }) => assert_eq!(what, "$KV.LP.run"),
+        other => panic!("{other:?}"),
+    }
+    match connect(&login("none")).await.open_log().await {
+        Err(Fault::Denied { what, .. }) => assert_eq!(what, "$JS.API.STREAM.INFO.LP_CTL"),
         other => panic!("{other:?}"),
     }
     let allowed = bus.request("lp.local.hb.a", text("?"), TIMEOUT).await;

@@ -92,8 +92,8 @@ pub(crate) async fn stored(
 
 fn no_room(asset: &str, object: &Object) -> Problem {
     let rule = format!(
-        "must fit into {asset}, which is full: `loadpilot runs prune` makes room, \
-         an hour after a body was last used"
+        "must fit into {asset}, which is full: on one machine `loadpilot runs prune` makes room, \
+         an hour after a body was last used; on a fleet, raise max_bytes of that stream"
     );
     Problem::new("bodies", rule, format!("{} bytes", object.bytes))
 }

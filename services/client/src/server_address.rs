@@ -142,6 +142,15 @@ impl Session {
         Ok(Self::on(bus, subjects))
     }
 
+    /// Connects to a fleet without its log, which may be gone: a kill switch needs none.
+    ///
+    /// # Errors
+    /// When the server cannot be reached.
+    pub async fn reach(address: &ServerAddress) -> Result<Self, SessionError> {
+        let (bus, subjects) = address.connect().await?;
+        Ok(Self::on(bus, subjects))
+    }
+
     /// Connects to the log of a fleet to read it, with or without a coordinator.
     ///
     /// # Errors

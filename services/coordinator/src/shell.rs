@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use loadpilot_bus::{Bus, Fault, Link, Message, Step, Stored, Stream, Subscription};
+use loadpilot_bus::{Bus, Fault, Link, Message, Step, Stored, Stream, Subscription, Tail};
 use loadpilot_events::log::admission::AdmissionDecision;
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::log::envelope::{EVENT_VERSION, version_of};
@@ -56,7 +56,7 @@ pub struct Io {
 /// Runs until `shutdown`, then ends at once: all its state is in the log.
 ///
 /// # Errors
-/// When the log cannot be opened, or the connection is closed for good.
+/// When the log cannot be opened, is gone or was made anew, or the connection is closed for good.
 pub async fn run(io: Io, shutdown: impl Future<Output = ()>) -> Result<(), Fault> {
     tokio::select! {
         end = coordinate(io) => end,
@@ -160,7 +160,7 @@ impl Shell {
         &mut self,
         beats: &mut Subscription,
         secrets: &mut Subscription,
-        steps: &mut mpsc::Receiver<Step>,
+        steps: &mut mpsc::Receiver<Result<Step, Fault>>,
     ) -> Result<(), Fault> {
         let mut link = self.io.bus.watch_link();
         let mut known_link = self.link_changed(None, *link.borrow_and_update());
@@ -195,12 +195,12 @@ impl Shell {
             let wake = self.coordinator.wake_at();
             tokio::select! {
                 step = steps.recv() => {
-                    self.fold(step.ok_or(Fault::Disconnected)?);
+                    self.fold(step.ok_or(Fault::Disconnected)??);
                     // Queued records are folded before the next decision: deciding after each
                     // record would be quadratic in the size of a fleet.
                     for _ in 1..STEPS_MAX {
                         let Ok(step) = steps.try_recv() else { break };
-                        self.fold(step);
+                        self.fold(step?);
                     }
                     is_status_stale = true;
                 }
@@ -432,30 +432,39 @@ fn is_live(decision: &Decision) -> bool {
     named <= LIVE_HOLDERS_MAX
 }
 
-/// Follows the control stream from its first record, through any outage.
-async fn follow(bus: Bus, subjects: Vec<String>, steps: mpsc::Sender<Step>) {
+/// Follows the control stream from its first record, through any outage, until it is gone.
+async fn follow(bus: Bus, subjects: Vec<String>, steps: mpsc::Sender<Result<Step, Fault>>) {
+    let mut tail = None;
     loop {
-        match bus.tail(Stream::Ctl, subjects.clone(), 1).await {
-            Ok(mut tail) => loop {
-                match tail.next().await {
-                    Ok(step) => {
-                        if steps.send(step).await.is_err() {
-                            return;
-                        }
-                    }
-                    // The tail continues after its last record: nothing is skipped.
-                    Err(fault) => {
-                        tracing::warn!(%fault, "the log cannot be read for now");
-                        sleep(TAIL_RETRY_DELAY).await;
-                    }
+        let step = match &mut tail {
+            // The tail continues after its last record: nothing is skipped.
+            Some(tail) => Tail::next(tail).await,
+            None => match bus.tail(Stream::Ctl, subjects.clone(), 1).await {
+                Ok(opened) => {
+                    tail = Some(opened);
+                    continue;
                 }
+                Err(fault) => Err(fault),
             },
-            Err(fault) => {
+        };
+        match step {
+            Err(fault) if !is_log_gone(&fault) => {
                 tracing::warn!(%fault, "the log cannot be read for now");
                 sleep(TAIL_RETRY_DELAY).await;
             }
+            step => {
+                if steps.send(step).await.is_err() {
+                    return;
+                }
+            }
         }
     }
+}
+
+/// Whether everything that was folded is gone from the server: only a new process, which reads the
+/// log from its first record, can decide again.
+fn is_log_gone(fault: &Fault) -> bool {
+    matches!(fault, Fault::Missing { .. } | Fault::Remade { .. })
 }
 
 async fn sleep_until(wake: Option<Timestamp>, now: Timestamp) {

@@ -79,7 +79,7 @@ def test_a_command_says_that_nats_is_away_and_back(
         assert oracle.wait_count(20, 30.0)
         fleet.server.kill()
         fleet.server.end()
-        running.until("no connection to NATS for 5 s (last attempt: IO error)")
+        running.until("no connection to NATS for 5 s (last attempt: IO error: Connection refused")
         fleet.start_server()
         running.until("connected to NATS again after ")
         running.signal(signal.SIGINT)

@@ -84,6 +84,47 @@ def test_a_log_that_stays_away_stops_the_load_and_not_the_run(
     assert_no_burst(after, report["run"]["start_at"], load, noise_monitor)
 
 
+@pytest.mark.case(n=26)
+@pytest.mark.long
+@pytest.mark.timeout(200)
+def test_a_log_that_is_lost_stops_the_run_and_its_coordinator(
+    breakable_fleet: BreakableFleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if agents go on without a log, if no kill switch reaches them then, or if a
+    coordinator waits for ever in a log that is gone. 20 s."""
+    flags = ("--nats-url", breakable_fleet.url)
+    coordinator = breakable_fleet.coordinator()
+    breakable_fleet.agent("a-1")
+    short = ("--rps", "50", "--external-agents", "1", "--duration")
+    with breakable_fleet.start(loadpilot, WEIGHTED, oracle.url, *short, "60s") as running:
+        run = running.run_id()
+        assert oracle.wait_count(100, 30)
+        breakable_fleet.kill_server()
+        (breakable_fleet.folder / "store").rename(breakable_fleet.folder / "lost")
+        breakable_fleet.start_server()
+        finished = running.end()
+    assert finished.code == 4
+    assert "the kill switch is thrown" in finished.stderr
+    assert "error: stream LP_CTL does not exist" in finished.stderr
+    time.sleep(1)
+    sent = oracle.counts().received
+    time.sleep(2)
+    assert oracle.counts().received == sent, "agents send on"
+
+    ended = coordinator.end(30)
+    assert ended.code == 4
+    assert ended.stderr.splitlines()[-1] == ("loadpilot-coordinator: stream LP_CTL does not exist")
+    without_log = loadpilot.call("halt", run, "--yes", *flags)
+    breakable_fleet.coordinator()
+    unknown = loadpilot.call("halt", run, "--yes", *flags)
+    for halted in (without_log, unknown):
+        assert halted.code == 4, halted.stderr
+        assert "the kill switch needs no log" in halted.stderr
+        assert "the kill switch is thrown" in halted.stderr
+    again = breakable_fleet.run(loadpilot, WEIGHTED, oracle.url, *short, "3s")
+    assert again.judged == 0, again.stderr
+
+
 @pytest.mark.case(n=23)
 @pytest.mark.long
 @pytest.mark.timed  # no arrival may be late by half a second

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from enum import StrEnum
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from .. import _native
 from ..local.stack import LocalStack, LogUnavailable, relay_events
 
 if TYPE_CHECKING:
@@ -97,8 +99,16 @@ class Follower:
     def follow(self, stack: LocalStack | None) -> Followed:
         """Follow to the end; raises StackFault when the stack, if there is one, dies.
 
-        Raises LogUnavailable after halting the run, when the log stores nothing of it any more.
+        Raises LogUnavailable after halting the run, when the log stores nothing of it any more,
+        and Fault after halting it, when the log cannot be read any more.
         """
+        try:
+            return self._follow(stack)
+        except _native.Fault:
+            self.cut_off()
+            raise
+
+    def _follow(self, stack: LocalStack | None) -> Followed:
         view = self.view
         watch = self.watch()
         while True:
@@ -198,6 +208,12 @@ class Follower:
         """Halt the run, of which the log stores nothing; raises LogUnavailable."""
         self.session.halt(self.run)
         raise LogUnavailable(what)
+
+    def cut_off(self) -> None:
+        """Halt the run, which this command cannot follow and no stop in the log can reach."""
+        with suppress(_native.Fault):  # The server is gone: agents without one stop by themselves.
+            self.session.halt(self.run)
+            self.view.tell("the run cannot be followed: the kill switch is thrown, agents stop")
 
     def _halt(self, why: str) -> None:
         """Throw the kill switch: calls in flight are cancelled."""

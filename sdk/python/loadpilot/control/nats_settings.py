@@ -92,6 +92,10 @@ class Server:
         """Connect to read the log; raises Fault, Refused."""
         return _native.Session.visit(self)
 
+    def reach(self) -> _native.Session:
+        """Connect without the log, which a kill switch does not need; raises Fault, Refused."""
+        return _native.Session.reach(self)
+
     def __repr__(self) -> str:
         return f"Server({self.place})"
 

@@ -19,6 +19,7 @@ use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType};
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::{Nats, api};
 use crate::account::size;
@@ -67,7 +68,13 @@ impl Nats {
 
     /// The account's JetStream state; also the cheapest request to any server.
     pub(super) async fn account(&self) -> Result<Account, Fault> {
-        match self.jetstream.query_account().await {
+        let sent_at = Instant::now();
+        let requested = self.api("INFO");
+        let found = tokio::select! {
+            found = self.jetstream.query_account() => found,
+            denied = self.line.denied(&requested, sent_at) => return Err(denied),
+        };
+        match found {
             Ok(account) => Ok(account),
             Err(err) => Err(match api::fault("read the account", &err) {
                 Fault::Server { why, .. } => Fault::NoJetStream { why },
@@ -78,7 +85,13 @@ impl Nats {
 
     /// Settings and state of the stream called `asset`.
     pub(super) async fn stream_info(&self, asset: &str) -> Result<Info, Fault> {
-        match self.jetstream.get_stream(asset).await {
+        let sent_at = Instant::now();
+        let requested = self.api(&format!("STREAM.INFO.{asset}"));
+        let found = tokio::select! {
+            found = self.jetstream.get_stream(asset) => found,
+            denied = self.line.denied(&requested, sent_at) => return Err(denied),
+        };
+        match found {
             Ok(stream) => Ok(stream.cached_info().clone()),
             Err(err) => Err(match err.kind() {
                 GetStreamErrorKind::JetStream(reason)
@@ -141,7 +154,13 @@ impl Nats {
 
     /// Returns the settings of the new stream, or `None` if the name exists already.
     async fn create(&self, wanted: &Config) -> Result<Option<Config>, Fault> {
-        match self.jetstream.create_stream(wanted).await {
+        let sent_at = Instant::now();
+        let requested = self.api(&format!("STREAM.CREATE.{}", wanted.name));
+        let created = tokio::select! {
+            created = self.jetstream.create_stream(wanted) => created,
+            denied = self.line.denied(&requested, sent_at) => return Err(denied),
+        };
+        match created {
             Ok(stream) => Ok(Some(stream.cached_info().config.clone())),
             Err(err) => match err.kind() {
                 CreateStreamErrorKind::JetStream(reason)

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_nats::{ClientError, Event, ServerError};
 use tokio::sync::watch;
@@ -15,6 +16,12 @@ use crate::{Fault, Link};
 /// Maximum number of stored errors: fewer calls wait at a time for a denied subject.
 const ERRORS_MAX: usize = 32;
 
+/// Time for which a text that was logged is not logged again.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Interval of the attempts to find out why there is no connection.
+const CAUSE_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Shared by all clones of one connection.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -22,6 +29,9 @@ pub(super) struct Line {
     /// Why the newest attempt to reconnect failed; `None` while connected.
     failure: Mutex<Option<String>>,
     errors: Mutex<VecDeque<ReportedError>>,
+    logged: Mutex<LoggedTexts>,
+    /// Time of the newest attempt to find out why there is no connection; `None` while connected.
+    cause_sought_at: Mutex<Option<Instant>>,
     /// Number of errors so far; a change wakes the calls that wait.
     reported: watch::Sender<u64>,
 }
@@ -32,6 +42,24 @@ struct ReportedError {
     text: String,
 }
 
+/// The texts that were logged within [`REPEAT_INTERVAL`]: an agent whose user lacks a permission
+/// causes the same error ten times a second.
+#[derive(Debug, Default)]
+struct LoggedTexts(VecDeque<(String, Instant)>);
+
+impl LoggedTexts {
+    /// Whether `text` is to be logged `now`.
+    fn is_news(&mut self, text: &str, now: Instant) -> bool {
+        self.0.retain(|(_, at)| now - *at < REPEAT_INTERVAL);
+        if self.0.iter().any(|(known, _)| known == text) {
+            return false;
+        }
+        self.0.truncate(ERRORS_MAX - 1);
+        self.0.push_front((text.to_owned(), now));
+        true
+    }
+}
+
 impl Line {
     pub(super) fn new() -> Line {
         Line {
@@ -40,6 +68,8 @@ impl Line {
             }),
             failure: Mutex::new(None),
             errors: Mutex::new(VecDeque::new()),
+            logged: Mutex::default(),
+            cause_sought_at: Mutex::new(None),
             reported: watch::Sender::new(0),
         }
     }
@@ -71,6 +101,8 @@ impl Line {
         match event {
             Event::Connected => {
                 *lock(&self.failure) = None;
+                *lock(&self.cause_sought_at) = None;
+                *lock(&self.logged) = LoggedTexts::default();
                 // The client also reports the first connection, and the link starts as up.
                 self.link.send_if_modified(|link| {
                     let was_down = !link.is_up();
@@ -91,7 +123,9 @@ impl Line {
                 });
             }
             Event::ServerError(ServerError::Other(text)) => {
-                tracing::warn!(text, "NATS server reports an error");
+                if lock(&self.logged).is_news(&text, since) {
+                    tracing::warn!(text, "NATS server reports an error");
+                }
                 let mut errors = lock(&self.errors);
                 errors.truncate(ERRORS_MAX - 1);
                 errors.push_front(ReportedError { at: since, text });
@@ -99,13 +133,39 @@ impl Line {
                 self.reported.send_modify(|count| *count += 1);
             }
             Event::ClientError(error) => {
-                tracing::warn!(%error, "no connection to NATS; the next attempt follows");
-                *lock(&self.failure) = Some(match error {
+                // The kind of the error; `why_unconnected` has the cause.
+                lock(&self.failure).get_or_insert_with(|| match error {
                     ClientError::Other(kind) => kind,
                     other => other.to_string(),
                 });
             }
             other => tracing::info!(event = %other, "NATS"),
+        }
+    }
+
+    /// Whether the cause of an outage is to be found out now.
+    pub(super) fn seeks_cause(&self) -> bool {
+        let now = Instant::now();
+        let mut sought_at = lock(&self.cause_sought_at);
+        let is_due = sought_at.is_none_or(|at| now - at >= CAUSE_INTERVAL);
+        if is_due {
+            *sought_at = Some(now);
+        }
+        is_due && !self.link().is_up()
+    }
+
+    /// Logs why there is no connection, and stores it for [`Line::why_down`].
+    pub(super) fn why_unconnected(&self, cause: &Fault) {
+        if self.link().is_up() {
+            return;
+        }
+        let why = match cause {
+            Fault::Unreachable { why, .. } => why.clone(),
+            other => other.to_string(),
+        };
+        *lock(&self.failure) = Some(why);
+        if lock(&self.logged).is_news(&cause.to_string(), Instant::now()) {
+            tracing::warn!("{cause}; it is tried again until there is a connection");
         }
     }
 
@@ -151,4 +211,23 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if a log fills up with one text, or if a text that is new, or old by a minute, is not
+    /// logged.
+    #[test]
+    fn a_text_is_logged_once_a_minute() {
+        let (begin, mut logged) = (Instant::now(), LoggedTexts::default());
+        let mut is_news = |text, secs| logged.is_news(text, begin + Duration::from_secs(secs));
+        assert!(is_news("refused", 0));
+        assert!(!is_news("refused", 1));
+        assert!(is_news("expired", 2));
+        assert!(!is_news("refused", 59));
+        assert!(is_news("refused", 60));
+        assert!(!is_news("expired", 61));
+    }
 }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::{
-    Client, ConnectError, ConnectErrorKind, ConnectOptions, Request, ServerAddr, Subscriber,
+    Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, Request, ServerAddr, Subscriber,
 };
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -59,7 +59,8 @@ impl Nats {
         let shown = without_userinfo(&options.url);
         let line = Arc::new(Line::new());
         let addresses = addresses(&options.url)?;
-        let client = settings(options, &addresses, line.clone())?
+        let client = settings(options, &addresses)?
+            .event_callback(reporter(options, line.clone()))
             .connect(addresses)
             .await
             .map_err(|err| refusal(&err, &shown))?;
@@ -215,11 +216,37 @@ fn refusal(err: &ConnectError, url: &str) -> Fault {
     }
 }
 
-fn settings(
+/// Passes the events of the client to `line`. When an attempt to reconnect fails, the client names
+/// the kind of the error only; a connection of its own then finds the cause.
+fn reporter(
     options: &Options,
-    addresses: &[ServerAddr],
     line: Arc<Line>,
-) -> Result<ConnectOptions, Fault> {
+) -> impl Fn(Event) -> std::future::Ready<()> + Send + Sync + 'static {
+    let options = options.clone();
+    move |event| {
+        let has_failed = matches!(event, Event::ClientError(_));
+        line.note(event);
+        if has_failed && line.seeks_cause() {
+            let (options, line) = (options.clone(), line.clone());
+            tokio::spawn(async move {
+                if let Err(cause) = try_to_connect(&options).await {
+                    line.why_unconnected(&cause);
+                }
+            });
+        }
+        std::future::ready(())
+    }
+}
+
+/// Connects once, and ends the connection.
+async fn try_to_connect(options: &Options) -> Result<(), Fault> {
+    let addresses = addresses(&options.url)?;
+    let connected = settings(options, &addresses)?.connect(addresses).await;
+    let shown = without_userinfo(&options.url);
+    connected.map(drop).map_err(|err| refusal(&err, &shown))
+}
+
+fn settings(options: &Options, addresses: &[ServerAddr]) -> Result<ConnectOptions, Fault> {
     let mut settings = login::connect_options(options, addresses)?;
     let is_encrypted = addresses.iter().any(ServerAddr::tls_required);
     // If an address exposes the secret, the user has chosen that deliberately.
@@ -235,11 +262,7 @@ fn settings(
         .ping_interval(PING_INTERVAL)
         .connection_timeout(CONNECT_TIMEOUT)
         .request_timeout(Some(ACK_TIMEOUT))
-        .reconnect_delay_callback(reconnect_delay)
-        .event_callback(move |event| {
-            line.note(event);
-            std::future::ready(())
-        }))
+        .reconnect_delay_callback(reconnect_delay))
 }
 
 fn addresses(url: &str) -> Result<Vec<ServerAddr>, Fault> {

@@ -21,6 +21,8 @@ const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
 const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// Time without success on a connection that is up, after which the reader gets the fault.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same while the server answers that the stream does not exist.
+const MISSING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The reader's end of the task.
 #[derive(Debug)]
@@ -47,22 +49,28 @@ impl Nats {
             subjects,
             from_seq,
         };
-        let head = match self.one_filter(&spec.subjects) {
-            Some(filter) => self.head_within(stream, &filter).await?,
-            None => self.head(stream).await?,
-        };
+        let head = self.head_of(&spec).await?;
         let cursor = Cursor::open(self, &spec).await?;
         let (out, steps) = mpsc::channel(WAITING_MAX);
         tokio::spawn(
             Pump {
                 nats: self.clone(),
                 spec,
+                seen: head,
                 catch_up_to: Some(head),
                 out,
             }
             .run(cursor),
         );
         Ok(NatsTail { steps })
+    }
+
+    /// Sequence of the last event of the stream, of any subject.
+    async fn head_of(&self, spec: &Spec) -> Result<u64, Fault> {
+        match self.one_filter(&spec.subjects) {
+            Some(filter) => self.head_within(spec.stream, &filter).await,
+            None => self.head(spec.stream).await,
+        }
     }
 }
 
@@ -71,12 +79,14 @@ struct Pump {
     nats: Nats,
     /// Its `from_seq` advances with each delivered event.
     spec: Spec,
+    /// Highest sequence of the stream that is known: the stream never ends before it.
+    seen: u64,
     /// Head at the start, until all events up to it have been delivered.
     catch_up_to: Option<u64>,
     out: mpsc::Sender<Result<Step, Fault>>,
 }
 
-/// The reader has dropped the tail.
+/// The reader has dropped the tail, or the tail has ended.
 struct Closed;
 
 impl Pump {
@@ -135,6 +145,7 @@ impl Pump {
             self.send(Ok(Step::Event(stored))).await?;
         }
         self.spec.from_seq = seq + 1;
+        self.seen = self.seen.max(seq);
         if pending == 0 || self.catch_up_to.is_some_and(|head| seq >= head) {
             self.caught_up().await?;
         }
@@ -152,22 +163,30 @@ impl Pump {
         self.out.send(step).await.map_err(|_| Closed)
     }
 
-    /// Retries until a consumer is created, however long the server is unreachable.
+    /// Retries until a consumer is created, however long the server is unreachable. Ends the tail
+    /// when the stream was made anew.
     async fn reopen(&self) -> Result<Cursor, Closed> {
         let mut delay = RETRY_DELAY_MIN;
-        let mut overdue_at = Instant::now() + REOPEN_TIMEOUT;
+        let mut failing_since = Instant::now();
         loop {
             self.link_up().await?;
-            let fault = match Cursor::open(&self.nats, &self.spec).await {
+            let fault = match self.open_again().await {
                 Ok(cursor) => return Ok(cursor),
                 Err(fault) => fault,
             };
             tracing::debug!(%fault, "tail retries");
-            if !self.nats.link().is_up() {
-                overdue_at = Instant::now() + REOPEN_TIMEOUT;
-            } else if Instant::now() >= overdue_at {
+            let timeout = match fault {
+                Fault::Missing { .. } => MISSING_TIMEOUT,
+                _ => REOPEN_TIMEOUT,
+            };
+            if let Fault::Remade { .. } = fault {
                 self.send(Err(fault)).await?;
-                overdue_at = Instant::now() + REOPEN_TIMEOUT;
+                return Err(Closed);
+            } else if !self.nats.link().is_up() {
+                failing_since = Instant::now();
+            } else if failing_since.elapsed() >= timeout {
+                self.send(Err(fault)).await?;
+                failing_since = Instant::now();
             }
             tokio::select! {
                 () = sleep(delay) => {}
@@ -175,6 +194,18 @@ impl Pump {
             }
             delay = (delay * 2).min(RETRY_DELAY_MAX);
         }
+    }
+
+    /// A consumer directly after the last delivered event, unless the stream ends before it: there
+    /// the consumer would wait in silence for events that are not the next ones.
+    async fn open_again(&self) -> Result<Cursor, Fault> {
+        let last = self.nats.head_of(&self.spec).await?;
+        if last < self.seen {
+            let stream = self.nats.options.names.of(self.spec.stream).to_owned();
+            let read = self.seen;
+            return Err(Fault::Remade { stream, last, read });
+        }
+        Cursor::open(&self.nats, &self.spec).await
     }
 
     async fn link_up(&self) -> Result<(), Closed> {

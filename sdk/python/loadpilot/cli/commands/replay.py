@@ -57,6 +57,9 @@ class Replayer(Follower):
             self.run, self.speed, self.from_us, screen.interval_secs, gates=screen.shows_gates
         )
 
+    def cut_off(self) -> None:
+        """Leave the run alone: it is over."""
+
     def answer(self) -> None:
         """Raise KeyboardInterrupt on the first interruption: nothing has to be stopped."""
         if self.interruptions.any():

@@ -7,21 +7,27 @@ never print that something was done without a decision.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.identity import author
 from ...control.protocols import ANSWER_TIMEOUT_SECS
-from ...control.run_list import find_run, open_log
+from ...control.run_list import UnknownRun, find_run, open_log
 from ...control.steering_result import describe, rate_urps, stop_halted
 from ...control.terminal import safe, say, write_product
 from .history import fleet_of, reporting
 
 if TYPE_CHECKING:
-    from ...control.nats_settings import ServerFlags
+    from ...control.nats_settings import Server, ServerFlags
     from ...control.run_list import PastRun
     from ...control.signals import Interruptions
+
+RUN_ID = re.compile(r"[0-9a-z]{26}")
+"""A whole id of a run."""
+KILL_SWITCH = "the kill switch is thrown; agents obey it without a coordinator"
 
 
 def stop(name: str, server: ServerFlags) -> ExitCode:
@@ -40,22 +46,28 @@ def rate(name: str, text: str, server: ServerFlags) -> ExitCode:
 
 
 def halt(name: str, server: ServerFlags, *, yes: bool) -> ExitCode:
-    """Throw the kill switch of a run."""
+    """Throw the kill switch of a run; of one with its whole id also when its log is lost."""
     with reporting() as (interruptions, outcome):
         place = fleet_of(server)
-        one = find_run(name, interruptions, place)
+        try:
+            one = find_run(name, interruptions, place)
+        except (UnknownRun, _native.Refused, _native.Fault) as unread:
+            if place is None or not RUN_ID.fullmatch(name.lower()):
+                raise
+            outcome.append(_halt_unread(name.lower(), place, unread, yes=yes))
+            return outcome[-1]
         if one.is_over:
             outcome.append(
                 print_result(one, {"answer": "over", "ending": one.facts["ending"]}, "halt")
             )
-        elif not yes and not _confirmed(one):
+        elif not yes and not _confirmed(_of(one)):
             say("nothing was done")
             outcome.append(ExitCode.USAGE)
         else:
             one.require_stack()
             with open_log(one.log, interruptions) as session:
                 session.halt(one.run)
-                say("the kill switch is thrown; agents obey it without a coordinator")
+                say(KILL_SWITCH)
                 answer = stop_halted(session, one.run, author())
             outcome.append(print_result(one, answer, "stop"))
     return outcome[-1]
@@ -97,10 +109,29 @@ def print_result(one: PastRun, answer: dict[str, Any], action: str) -> ExitCode:
     return code
 
 
-def _confirmed(one: PastRun) -> bool:
-    """Ask for confirmation; without a terminal the answer is no."""
+def _halt_unread(run: str, place: Server, unread: Exception, *, yes: bool) -> ExitCode:
+    """Throw the kill switch of a run of which no log is read, because of ``unread``."""
+    say(f"{safe(str(unread))}; the kill switch needs no log")
+    if not yes and not _confirmed(f"run {run}"):
+        say("nothing was done")
+        return ExitCode.USAGE
+    session = place.reach()
+    try:
+        session.halt(run)
+    finally:
+        session.close()
+    say(KILL_SWITCH)
+    say(f"error: run {run}: no log holds it, so that no stop of it is stored or confirmed")
+    return ExitCode.INFRASTRUCTURE
+
+
+def _of(one: PastRun) -> str:
     facts = one.facts
-    what = f"run {safe(one.run)} of {safe(facts['scenario'])} against {safe(facts['target'])}"
+    return f"run {safe(one.run)} of {safe(facts['scenario'])} against {safe(facts['target'])}"
+
+
+def _confirmed(what: str) -> bool:
+    """Ask for confirmation; without a terminal the answer is no."""
     if not sys.stdin.isatty():
         say(f"error: {what}: halt cuts off calls in flight; confirm with --yes")
         return False

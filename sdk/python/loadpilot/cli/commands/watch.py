@@ -66,6 +66,9 @@ class Watcher(Follower):
         super().__init__(session, one.run, screen, interruptions, verbose)
         self._log = one.log
 
+    def cut_off(self) -> None:
+        """Leave the run alone: it is another command's."""
+
     def answer(self) -> None:
         """Raise UserLeft on an interruption, StackGone when no more events can come."""
         if self.interruptions.any():
