@@ -21,7 +21,8 @@ const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
 const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// Time without success on a connection that is up, after which the reader gets the fault.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same while the server answers that the stream does not exist.
+/// The same while the server answers that the stream does not exist, or ends before its read part:
+/// a server that was just elected may not have caught up yet.
 const MISSING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The reader's end of the task.
@@ -176,16 +177,17 @@ impl Pump {
             };
             tracing::debug!(%fault, "tail retries");
             let timeout = match fault {
-                Fault::Missing { .. } => MISSING_TIMEOUT,
+                Fault::Missing { .. } | Fault::Remade { .. } => MISSING_TIMEOUT,
                 _ => REOPEN_TIMEOUT,
             };
-            if let Fault::Remade { .. } = fault {
-                self.send(Err(fault)).await?;
-                return Err(Closed);
-            } else if !self.nats.link().is_up() {
+            if !self.nats.link().is_up() {
                 failing_since = Instant::now();
             } else if failing_since.elapsed() >= timeout {
+                let is_remade = matches!(fault, Fault::Remade { .. });
                 self.send(Err(fault)).await?;
+                if is_remade {
+                    return Err(Closed);
+                }
                 failing_since = Instant::now();
             }
             tokio::select! {
