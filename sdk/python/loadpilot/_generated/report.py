@@ -1918,7 +1918,7 @@ class RunFacts(TypedDict):
     """
     Feed without a row left, where it ended the run. Absent: no feed did.
     """
-    rules: NotRequired[Literal["1", "2", "3"]]
+    rules: NotRequired[Literal["1", "2", "3", "4"]]
     """
     Version of the rules by which the run is judged. Absent: rules 1.
     """

@@ -325,6 +325,11 @@ class Rules(StrEnum):
     """
     The target is not the reason of a run that started no arrival.
     """
+    field_4 = "4"
+    """
+    Neither is it the reason of arrivals that were lost. A late load generator degrades a closed
+    loop, whose latency includes the delay.
+    """
 
 
 class SessionCounts(BaseModel):
