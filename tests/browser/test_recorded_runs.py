@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 from tests.browser.figures import expected_text, find
 from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, Reader, reading
 from tests.browser.record import FOLDER, KINDS
@@ -82,6 +83,29 @@ def test_the_pages_show_the_figures_of_the_report(recorded: Recorded, kind: str)
             go(reader, f"/runs/{run}{tab}?as_of={us}")
             assert_figures(reader, then, 4)
     assert not reader.console_errors
+
+
+def test_a_chosen_task_leaves_no_figure_of_the_whole_run(recorded: Recorded) -> None:
+    """Broken if a panel of the whole run stands beside a table of the chosen task."""
+    run, reader = recorded.runs["stalling"], recorded.reader
+    [task, *_] = reader.fetch_json(f"/api/v1/runs/{run}")["tasks"]
+    reader.open(f"/runs/{run}/latency")
+    reader.sees("Percentile curve")
+    go(reader, f"/runs/{run}/latency?task={task['name']}")
+    reader.sees("of the selected part")
+    for title in ("Percentile curve", "Coordinated omission", "Load levels", "Held rate"):
+        expect(reader.page.get_by_role("heading", name=title)).to_have_count(0)
+
+
+def test_a_target_that_was_never_reached_has_no_latency(recorded: Recorded) -> None:
+    """Broken if failed connects are shown as latency: a percentile curve, a CO factor."""
+    run, reader = recorded.runs["target_down"], recorded.reader
+    for tab in ("", "/latency"):
+        reader.open(f"/runs/{run}{tab}")
+        reader.sees("Not measured: no request reached a server")
+        for title in ("Percentile curve", "Coordinated omission"):
+            expect(reader.page.get_by_role("heading", name=title)).to_have_count(0)
+        expect(reader.page.get_by_text("CO factor")).to_have_count(0)
 
 
 def assert_fits(reader: Reader) -> None:
