@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Series } from "../src/api/answers";
-import { rangeWithin, seriesBetween, upToPresent, upToStop } from "../src/data/running_series";
+import {
+  rangeWithin,
+  reportedUntilUs,
+  seriesBetween,
+  shownSeries,
+  upToPresent,
+  upToStop,
+} from "../src/data/running_series";
 
 /** Series of a run of `ticks` ticks, of which `reported` are reported. */
 function running(ticks: number, reported: number): Series {
@@ -52,6 +59,13 @@ test("a stopped run shows nothing after its stop, and all before", () => {
   expect(shown.from_us).toEqual([0, 1, 2, 3, 4]);
   expect(shown.started).toEqual([5, 6, 7, 8, null]);
   expect(shown.response.p50).toEqual([100, 101, 102, 103, null]);
+});
+
+test("a killed run shows what was reported", () => {
+  const complete = running(40, 4);
+  expect(shownSeries(complete, "killed", null)).toEqual(upToPresent(complete));
+  expect(reportedUntilUs(complete)).toBe(4);
+  expect(reportedUntilUs(running(40, 0))).toBe(null);
 });
 
 test("other buckets are shown from where the series begins to its end", () => {

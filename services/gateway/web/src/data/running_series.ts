@@ -23,7 +23,8 @@ type Column = (number | null)[];
 
 /** The part of the series with data: up to the present, the stop or the end. */
 export function shownSeries(series: Series, state: string, stoppedAtUs: number | null): Series {
-  if (!isOver(state)) return upToPresent(series);
+  // The log of a killed run ends before its plan, like that of a run in progress.
+  if (!isOver(state) || state === "killed") return upToPresent(series);
   return stoppedAtUs === null ? series : upToStop(series, stoppedAtUs);
 }
 
@@ -32,11 +33,21 @@ export function shownSeries(series: Series, state: string, stoppedAtUs: number |
  * too: agents have reported only a part of it, and it would look like a drop.
  */
 export function upToPresent(series: Series): Series {
-  const newest = series.started.findLastIndex(
-    (_, i) => (series.started[i] ?? 0) + (series.dropped[i] ?? 0) + (series.finished[i] ?? 0) > 0,
-  );
+  const newest = newestBucket(series);
   const end = Math.ceil(newest + Math.max(AHEAD_MIN, newest * AHEAD_SHARE));
   return cutSeries(series, end, newest);
+}
+
+function newestBucket({ started, dropped, finished }: Series): number {
+  return started.findLastIndex(
+    (_, i) => (started[i] ?? 0) + (dropped[i] ?? 0) + (finished[i] ?? 0) > 0,
+  );
+}
+
+/** End of the newest bucket with data, in µs; null: none has any. */
+export function reportedUntilUs(series: Series): number | null {
+  const from = series.from_us[newestBucket(series)];
+  return from === undefined ? null : from + series.bucket_us;
 }
 
 /**
