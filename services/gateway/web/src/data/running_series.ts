@@ -19,7 +19,7 @@ export function rangeWithin(fromUs: number[], series: Series | null): [number, n
   return [fromUs.filter((us) => us < begin).length, bucketsWithin(fromUs, series)];
 }
 
-type Column = (number | null)[];
+export type Column = (number | null)[];
 
 /** The part of the series with data: up to the present, the stop or the end. */
 export function shownSeries(series: Series, state: string, stoppedAtUs: number | null): Series {
@@ -50,13 +50,21 @@ export function reportedUntilUs(series: Series): number | null {
   return from === undefined ? null : from + series.bucket_us;
 }
 
-/**
- * The series of a stopped run up to its stop: nothing was due after it. One empty bucket more, so
- * that the time axis contains the stop.
- */
+/** The series of a stopped run up to its stop: nothing was due after it. */
 export function upToStop(series: Series, stoppedAtUs: number): Series {
   const end = series.from_us.filter((us) => us < stoppedAtUs).length;
-  return cutSeries(series, end + 1, end);
+  return cutSeries(series, end, end);
+}
+
+/** Times in seconds and columns of steps, with the end of the last bucket: its step has a width. */
+export function stepColumns(
+  { from_us: fromUs, bucket_us: bucketUs }: Pick<Series, "from_us" | "bucket_us">,
+  columns: Column[],
+): [number[], ...Column[]] {
+  const last = fromUs.at(-1);
+  const times = last === undefined ? [] : [...fromUs, last + bucketUs];
+  const closed = columns.map((column) => [...column, ...column.slice(-1)]);
+  return [times.map((us) => us / 1e6), ...closed];
 }
 
 /** The buckets from `first` to before `end`. */
