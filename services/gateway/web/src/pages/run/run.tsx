@@ -17,7 +17,7 @@ import { Scrubber } from "../../components/controls/scrubber";
 import { useSettled } from "../../components/controls/throttle";
 import { marksOf } from "../../data/marks";
 import { rangeText, wholeBuckets } from "../../data/time_range";
-import { dateTime, duration } from "../../format/numbers";
+import { dateTime, duration, isoTime } from "../../format/numbers";
 import { closedLoopText } from "../../format/plan_settings";
 import { shownSeries } from "../../data/running_series";
 import { isOver, spaced, runStatus } from "../../format/labels";
@@ -198,7 +198,9 @@ function RunHeader(props: { report: Report; over: boolean; killed: boolean }) {
       </div>
       <p class="facts">
         <code>{report.target_url}</code>
-        <span>{dateTime(run.start_at ?? run.created_at)}</span>
+        <time dateTime={isoTime(run.start_at ?? run.created_at)}>
+          {dateTime(run.start_at ?? run.created_at)}
+        </time>
         <span>
           {spaced(run.shape)}, {duration(run.profile_us)}
         </span>

@@ -6,7 +6,7 @@ import { type Filter, runRoute } from "../../app/route";
 import { Badge } from "../../components/layout/icons";
 import { Scroll } from "../../components/layout/panel";
 import { grade, isOver, runStatus, verdictLabel } from "../../format/labels";
-import { dateTime, latency, percent, perSecond } from "../../format/numbers";
+import { dateTime, isoTime, latency, percent, perSecond } from "../../format/numbers";
 import { Tags } from "../tags";
 import { SORT_LABELS, changeFilter } from "./filter";
 import { Trend } from "./trend";
@@ -121,7 +121,9 @@ function Row({ one, selected, toggle }: RowProps) {
         <Trend trend={one.trend} />
       </td>
       <td class="wide target">{one.target}</td>
-      <td class="n created">{dateTime(one.created_at)}</td>
+      <td class="n created">
+        <time dateTime={isoTime(one.created_at)}>{dateTime(one.created_at)}</time>
+      </td>
     </tr>
   );
 }
