@@ -108,6 +108,22 @@ def test_a_target_that_was_never_reached_has_no_latency(recorded: Recorded) -> N
         expect(reader.page.get_by_text("CO factor")).to_have_count(0)
 
 
+def test_back_leads_to_the_same_place_of_the_list(recorded: Recorded) -> None:
+    """Broken if a reader of a long list has to scroll again after each run."""
+    reader = recorded.reader
+    reader.page.set_viewport_size({"width": WIDE, "height": 300})
+    reader.open("/")
+    last = reader.page.locator("tbody a[href*='/runs/']").last
+    last.scroll_into_view_if_needed()
+    before = reader.page.evaluate("scrollY")
+    assert before > 0
+    last.click()
+    expect(reader.verdict()).to_be_visible()
+    reader.page.go_back()
+    reader.page.wait_for_function(f"Math.abs(scrollY - {before}) <= 1")
+    reader.page.set_viewport_size({"width": WIDE, "height": 900})
+
+
 def assert_fits(reader: Reader) -> None:
     """Asserts that nothing is wider than the window, and that a wide window cuts no table."""
     assert reader.page.evaluate(CUT) == [], f"{reader.page.url}, {WIDE} px"
