@@ -55,10 +55,17 @@ export function Overview(tab: TabProps) {
 
 /** Which part of the run is judged and shown, unless it is all of an ended run. */
 function PartLine({ tab: { view, over, live, series } }: { tab: TabProps }) {
-  const isWhole = over && view.asOf === null && view.from === null && view.to === null;
-  const lastUs = live.killed && series.data ? reportedUntilUs(series.data) : null;
-  if (isWhole && lastUs !== null) return <p class="part">Data until {clock(lastUs / 1e6)}</p>;
-  return isWhole ? null : <p class="part">Verdict and figures of {partText(view, over)}</p>;
+  const isWhole = view.asOf === null && view.from === null && view.to === null;
+  const lastUs = isWhole && series.data ? reportedUntilUs(series.data) : null;
+  if (isWhole && over) {
+    return live.killed && lastUs !== null && <p class="part">Data until {clock(lastUs / 1e6)}</p>;
+  }
+  return (
+    <p class="part">
+      Verdict and figures of {partText(view, over)}
+      {lastUs !== null && `; panels below the cards as of ${clock(lastUs / 1e6)}`}
+    </p>
+  );
 }
 
 function NotStarted(tab: TabProps) {
