@@ -75,6 +75,7 @@ interface RowProps {
 
 function Row({ one, selected, toggle }: RowProps) {
   const { outcome } = one;
+  const [day, ...time] = dateTime(one.created_at).split(" ");
   const invalid = outcome?.quality === "INVALID";
   const reason = invalid ? `Do not use: ${outcome.quality_reason ?? "INVALID"}` : undefined;
   const name = invalid ? "n void" : "n";
@@ -122,7 +123,9 @@ function Row({ one, selected, toggle }: RowProps) {
       </td>
       <td class="wide target">{one.target}</td>
       <td class="n created">
-        <time dateTime={isoTime(one.created_at)}>{dateTime(one.created_at)}</time>
+        <time dateTime={isoTime(one.created_at)}>
+          <span>{day}</span> <span>{time.join(" ")}</span>
+        </time>
       </td>
     </tr>
   );
