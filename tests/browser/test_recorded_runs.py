@@ -114,13 +114,11 @@ def test_back_leads_to_the_same_place_of_the_list(recorded: Recorded) -> None:
     reader.page.set_viewport_size({"width": WIDE, "height": 300})
     reader.open("/")
     last = reader.page.locator("tbody a[href*='/runs/']").last
-    last.scroll_into_view_if_needed()
-    before = reader.page.evaluate("scrollY")
-    assert before > 0
+    expect(last).not_to_be_in_viewport()
     last.click()
     expect(reader.verdict()).to_be_visible()
     reader.page.go_back()
-    reader.page.wait_for_function(f"Math.abs(scrollY - {before}) <= 1")
+    expect(last).to_be_in_viewport()
     reader.page.set_viewport_size({"width": WIDE, "height": 900})
 
 
@@ -139,7 +137,8 @@ def go(reader: Reader, address: str) -> None:
 
 def minimum(tab: str, report: dict[str, Any]) -> int:
     """Number of figures that a page must have."""
-    return FIGURES_MIN[tab] if report["calls"]["attempted"] else 1
+    reached = report["calls"]["attempted"] - report["latency"].get("unconnected", 0)
+    return FIGURES_MIN[tab] if reached else 1
 
 
 def assert_figures(reader: Reader, report: dict[str, Any], least: int) -> None:
