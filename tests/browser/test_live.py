@@ -191,6 +191,7 @@ def test_a_killed_run_names_the_command_that_continues_it(
                 reader.open(f"/runs/{run}")
                 expect(reader.page.locator(".name .badge")).to_have_text("running")
                 expect(reader.page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+                reader.sees("panels below the cards as of")
                 below = descendants(running.pid)
                 for process in below:
                     os.kill(process.pid, signal.SIGKILL)
