@@ -205,7 +205,7 @@ def test_a_chart_is_read_and_saved_without_a_pointer(
     last = report["series"][-1]
     panel = tab.page.get_by_role("region", name="Load", exact=True)
     expect(panel.get_by_role("status")).to_have_text(
-        re.compile(rf"^time 0:05, planned {last['planned']:.1f}/s, started {last['started']:.1f}/s")
+        re.compile(rf"^time 0:06, planned {last['planned']:.1f}/s, started {last['started']:.1f}/s")
     )
     with tab.page.expect_download() as saved:
         panel.get_by_role("button", name="CSV").press("Enter")
