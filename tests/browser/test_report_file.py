@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-BYTES_MAX = 150_000
+BYTES_MAX = 152_000
 """Maximum size of the page without the data of a run."""
 HOSTILE = "</script><img src=x onerror=\"document.title='taken'\"><!--<script>{{summary}}"
 
