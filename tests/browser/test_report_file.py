@@ -146,7 +146,7 @@ def test_the_page_has_each_part_of_a_report(
     expect(failures).to_contain_text(f"503 × {report['status']['503']}")  # noqa: RUF001
     expect(failures).to_contain_text("AssertionError: assert status_code == 200 (scene_1.py:")
     expect(page.locator("footer")).to_contain_text(
-        re.compile(r"Written by LoadPilot \d+\.\d+\.\d+, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.")
+        re.compile(r"Written by LoadPilot \d+\.\d+\.\d+, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\S*\.")
     )
 
 
