@@ -191,6 +191,7 @@ def test_a_killed_run_names_the_command_that_continues_it(
                 reader.open(f"/runs/{run}")
                 expect(reader.page.locator(".name .badge")).to_have_text("running")
                 expect(reader.page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+                reader.sees("panels below the cards as of")
                 below = descendants(running.pid)
                 for process in below:
                     os.kill(process.pid, signal.SIGKILL)
@@ -199,6 +200,12 @@ def test_a_killed_run_names_the_command_that_continues_it(
             reader.sees(f"loadpilot resume {run}")
             expect(reader.page.locator(".name .badge")).to_have_text("killed")
             expect(reader.page.locator(".verdict strong")).to_have_text("Killed")
+            reader.sees("its log has no seal")
+            reader.sees("Data until")
+            expect(reader.figure("requests_total")).to_have_count(1)
+            expect(reader.page.get_by_text("so far")).to_have_count(0)
+            expect(reader.page.get_by_text("The grade follows")).to_have_count(0)
+            expect(reader.page.get_by_role("button", name="Notify me")).to_have_count(0)
             expect(reader.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
             reader.take_screenshots("killed")
             # A stored stop would end the run that is resumed.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 from tests.browser.figures import expected_text, find
 from tests.browser.reader import NARROW, TIMEOUT_MS, WIDE, Reader, reading
 from tests.browser.record import FOLDER, KINDS
@@ -84,6 +85,43 @@ def test_the_pages_show_the_figures_of_the_report(recorded: Recorded, kind: str)
     assert not reader.console_errors
 
 
+def test_a_chosen_task_leaves_no_figure_of_the_whole_run(recorded: Recorded) -> None:
+    """Broken if a panel of the whole run stands beside a table of the chosen task."""
+    run, reader = recorded.runs["stalling"], recorded.reader
+    [task, *_] = reader.fetch_json(f"/api/v1/runs/{run}")["tasks"]
+    reader.open(f"/runs/{run}/latency")
+    reader.sees("Percentile curve")
+    go(reader, f"/runs/{run}/latency?task={task['name']}")
+    reader.sees("of the selected part")
+    for title in ("Percentile curve", "Coordinated omission", "Load levels", "Held rate"):
+        expect(reader.page.get_by_role("heading", name=title)).to_have_count(0)
+
+
+def test_a_target_that_was_never_reached_has_no_latency(recorded: Recorded) -> None:
+    """Broken if failed connects are shown as latency: a percentile curve, a CO factor."""
+    run, reader = recorded.runs["target_down"], recorded.reader
+    for tab in ("", "/latency"):
+        reader.open(f"/runs/{run}{tab}")
+        reader.sees("Not measured: no request reached a server")
+        for title in ("Percentile curve", "Coordinated omission"):
+            expect(reader.page.get_by_role("heading", name=title)).to_have_count(0)
+        expect(reader.page.get_by_text("CO factor")).to_have_count(0)
+
+
+def test_back_leads_to_the_same_place_of_the_list(recorded: Recorded) -> None:
+    """Broken if a reader of a long list has to scroll again after each run."""
+    reader = recorded.reader
+    reader.page.set_viewport_size({"width": WIDE, "height": 300})
+    reader.open("/")
+    last = reader.page.locator("tbody a[href*='/runs/']").last
+    expect(last).not_to_be_in_viewport()
+    last.click()
+    expect(reader.verdict()).to_be_visible()
+    reader.page.go_back()
+    expect(last).to_be_in_viewport()
+    reader.page.set_viewport_size({"width": WIDE, "height": 900})
+
+
 def assert_fits(reader: Reader) -> None:
     """Asserts that nothing is wider than the window, and that a wide window cuts no table."""
     assert reader.page.evaluate(CUT) == [], f"{reader.page.url}, {WIDE} px"
@@ -99,7 +137,8 @@ def go(reader: Reader, address: str) -> None:
 
 def minimum(tab: str, report: dict[str, Any]) -> int:
     """Number of figures that a page must have."""
-    return FIGURES_MIN[tab] if report["calls"]["attempted"] else 1
+    reached = report["calls"]["attempted"] - report["latency"].get("unconnected", 0)
+    return FIGURES_MIN[tab] if reached else 1
 
 
 def assert_figures(reader: Reader, report: dict[str, Any], least: int) -> None:

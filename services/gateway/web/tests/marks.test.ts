@@ -56,6 +56,21 @@ test("rates, pauses and the stop are marked when they took effect", () => {
   expect(again!.toUs).toBe(20e6);
 });
 
+test("a run in progress is paused since a time, and a change after the stop is left out", () => {
+  const by = "me@host";
+  const steered: Report["run"]["steered"] = [
+    { at: 1, by, from_us: 9_500_000, change: { type: "paused" } },
+    { at: 2, by, from_us: 14e6, change: { type: "rate", was: 40e6, rate: 90e6 } },
+  ];
+  const [pause] = marksOf(facts({ steered, state: "running" }));
+  expect(markTime(pause!)).toBe("since 0:09.5");
+  expect(pause!.text).toBe("Paused by me@host");
+  expect(times(facts({ steered, stopped_at_us: 14e6 }))).toEqual([
+    "0:09.5 to 0:14 paused",
+    "0:14 stopped",
+  ]);
+});
+
 test("a load generator that left or was lost without a gap is marked at the takeover", () => {
   const [a, b] = ["b1", "b2"].map((boot_id, i) => ({ agent: `a-${i + 1}`, boot_id }));
   const holder = (of: typeof a, lost: "left" | "silent" | null) => ({

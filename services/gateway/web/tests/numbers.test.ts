@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import {
   NOT_MEASURED,
   bytes,
@@ -10,6 +10,8 @@ import {
   percent,
   compact,
   duration,
+  dateTime,
+  isoTime,
 } from "../src/format/numbers";
 
 const UNITS: Record<string, number> = { µs: 1, ms: 1e3, s: 1e6 };
@@ -78,4 +80,17 @@ test("formats of figures", () => {
     "0.5 s",
   ]);
   expect([digits(99.96), digits(9.996), digits(0.5)]).toEqual(["100", "10.0", "0.500"]);
+});
+
+test("a clock time names its time zone", () => {
+  for (const [zone, text] of [
+    ["America/New_York", "2026-11-29 18:35:14 UTC−5"],
+    ["Asia/Kolkata", "2026-11-30 05:05:14 UTC+5:30"],
+    ["UTC", "2026-11-29 23:35:14 UTC"],
+  ] as const) {
+    vi.stubEnv("TZ", zone);
+    expect(dateTime(1_795_995_314_000_000)).toBe(text);
+  }
+  vi.unstubAllEnvs();
+  expect(isoTime(1_795_995_314_000_000)).toBe("2026-11-29T23:35:14.000Z");
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { appended, refreshed } from "../src/data/run_list";
+import { appended, refreshed, tagFilter } from "../src/data/run_list";
 
 const rows = (text: string) => [...text].map((run) => ({ run }));
 const shown = (list: { run: string }[]) => list.map(({ run }) => run).join("");
@@ -18,4 +18,13 @@ test("a row that left the list is not shown again", () => {
 
 test("a page that comes twice adds its rows once", () => {
   expect(shown(appended(appended(rows("fe"), rows("dc")), rows("dc")))).toBe("fedc");
+});
+
+test("a tag filter is written like a tag of a run, and needs a key and a value", () => {
+  expect(tagFilter("team:shop")).toBe("team:shop");
+  expect(tagFilter("team=shop")).toBe("team:shop");
+  expect(tagFilter(" url=http://a:1 ")).toBe("url:http://a:1");
+  for (const incomplete of ["", "team", "team:", "=shop", "nosuch"]) {
+    expect(tagFilter(incomplete)).toBe(null);
+  }
 });

@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Series } from "../src/api/answers";
-import { rangeWithin, seriesBetween, upToPresent, upToStop } from "../src/data/running_series";
+import {
+  rangeWithin,
+  reportedUntilUs,
+  seriesBetween,
+  shownSeries,
+  stepColumns,
+  upToPresent,
+  upToStop,
+} from "../src/data/running_series";
+import { wholeTime } from "../src/data/time_range";
 
 /** Series of a run of `ticks` ticks, of which `reported` are reported. */
 function running(ticks: number, reported: number): Series {
@@ -49,9 +58,27 @@ test("reported values stay, and the newest and later buckets are null", () => {
 test("a stopped run shows nothing after its stop, and all before", () => {
   const complete = running(10, 4);
   const shown = upToStop(complete, 4);
-  expect(shown.from_us).toEqual([0, 1, 2, 3, 4]);
-  expect(shown.started).toEqual([5, 6, 7, 8, null]);
-  expect(shown.response.p50).toEqual([100, 101, 102, 103, null]);
+  expect(shown.from_us).toEqual([0, 1, 2, 3]);
+  expect(shown.started).toEqual([5, 6, 7, 8]);
+  expect(shown.response.p50).toEqual([100, 101, 102, 103]);
+});
+
+test("a killed run shows what was reported", () => {
+  const complete = running(40, 4);
+  expect(shownSeries(complete, "killed", null)).toEqual(upToPresent(complete));
+  expect(reportedUntilUs(complete)).toBe(4);
+  expect(reportedUntilUs(running(40, 0))).toBe(null);
+});
+
+test("charts over time reach from the start to the end of the last bucket", () => {
+  const fromUs = [0, 1e6, 2e6];
+  const [times, started] = stepColumns({ from_us: fromUs, bucket_us: 1e6 }, [[5, null, 7]]);
+  expect(times).toEqual([0, 1, 2, 3]);
+  expect(started).toEqual([5, null, 7, 7]);
+  expect(wholeTime(0, 2, 1e6)).toEqual([0, 3]);
+  expect(wholeTime(times[0]!, times.at(-1)!)).toEqual([0, 3]);
+  expect(wholeTime(null, null, 1e6)).toEqual([null, null]);
+  expect(stepColumns({ from_us: [], bucket_us: 1e6 }, [[]])).toEqual([[], []]);
 });
 
 test("other buckets are shown from where the series begins to its end", () => {

@@ -8,15 +8,33 @@ const addressRoute = () => parse(location.pathname + location.search);
 
 export const currentRoute = signal<Route>(addressRoute());
 
-addEventListener("popstate", () => {
+addEventListener("popstate", ({ state }) => {
   currentRoute.value = addressRoute();
+  const top: unknown = (state as { top?: unknown } | null)?.top;
+  if (typeof top === "number") scrollWhenLong(top);
 });
+
+const SCROLL_WAIT_MS = 5000;
+
+/** Scrolls once the page is long enough: a list is loaded after its route is shown. */
+function scrollWhenLong(top: number): void {
+  const resized = new ResizeObserver(() => {
+    if (document.documentElement.scrollHeight - innerHeight < top) return;
+    resized.disconnect();
+    scrollTo(0, top);
+  });
+  resized.observe(document.body);
+  setTimeout(() => resized.disconnect(), SCROLL_WAIT_MS);
+}
 
 /** Opens a route. `replace` adds no history entry: for sliders and text fields. */
 export function navigate(route: Route, replace = false): void {
   const address = format(route);
   if (replace) history.replaceState(null, "", address);
-  else if (address !== location.pathname + location.search) history.pushState(null, "", address);
+  else if (address !== location.pathname + location.search) {
+    history.replaceState({ top: scrollY }, "");
+    history.pushState(null, "", address);
+  }
   const newPage = currentRoute.value.page !== route.page;
   currentRoute.value = route;
   if (newPage) scrollTo(0, 0);

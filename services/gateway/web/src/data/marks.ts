@@ -2,7 +2,7 @@
 // Taken from the report's facts, never from the text of its timeline.
 
 import type { Holder, Report, ShardMap, Steered } from "../api/_generated/report";
-import { lossReason } from "../format/labels";
+import { isOver, lossReason } from "../format/labels";
 import { clock, count, perSecond } from "../format/numbers";
 
 export type MarkKind = "rate" | "pause" | "stop" | "lost" | "left" | "joined";
@@ -13,6 +13,8 @@ export interface Mark {
   atUs: number | null;
   /** End of a stretch of time; null: a single moment. */
   toUs: number | null;
+  /** Whether the stretch has not ended yet. */
+  isOpen?: boolean;
   /** A few words, for a chart. */
   label: string;
   /** A sentence without its time. */
@@ -30,25 +32,29 @@ export function marksOf(report: Pick<Report, "run" | "gaps">): Mark[] {
   return marks.sort((a, b) => (a.atUs ?? Infinity) - (b.atUs ?? Infinity));
 }
 
-/** The time of a mark, `0:07` or `0:12 to 0:15`. */
+/** The time of a mark, `0:07`, `0:12 to 0:15` or `since 0:12`. */
 export function markTime(mark: Mark): string {
   if (mark.atUs === null) return "time unknown";
   const from = clock(mark.atUs / 1e6);
+  if (mark.isOpen) return `since ${from}`;
   return mark.toUs === null ? from : `${from} to ${clock(mark.toUs / 1e6)}`;
 }
 
 function steeringMarks({ run }: Pick<Report, "run">): Mark[] {
-  const steered = run.steered ?? [];
   const endUs = run.stopped_at_us ?? run.profile_us;
+  // A change takes effect a little later than it was made: a stop may come first.
+  const steered = (run.steered ?? []).filter(
+    (one) => run.stopped_at_us == null || one.from_us < run.stopped_at_us,
+  );
   return steered.flatMap((one, i): Mark[] => {
     if (one.change.type === "rate") return [rateMark(one, one.change)];
     if (one.change.type === "resumed") return [];
     const resumed = steered.slice(i + 1).find((later) => later.change.type === "resumed");
-    const text = resumed
-      ? `Paused by ${one.by}, resumed by ${resumed.by}`
-      : `Paused by ${one.by}, never resumed`;
+    const isOpen = !resumed && !isOver(run.state);
+    const ending = resumed ? `, resumed by ${resumed.by}` : isOpen ? "" : ", never resumed";
+    const text = `Paused by ${one.by}${ending}`;
     const toUs = Math.max(one.from_us, resumed?.from_us ?? endUs);
-    return [{ kind: "pause", atUs: one.from_us, toUs, label: "paused", text }];
+    return [{ kind: "pause", atUs: one.from_us, toUs, isOpen, label: "paused", text }];
   });
 }
 

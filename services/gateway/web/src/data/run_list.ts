@@ -17,3 +17,10 @@ export function appended<T extends Row>(rows: T[], later: T[]): T[] {
   const known = new Set(rows.map((one) => one.run));
   return [...rows, ...later.filter((one) => !known.has(one.run))];
 }
+
+/** The tag in a filter, `team:shop` or `team=shop` as in --tag, as the gateway reads it; null: it
+ * has no key or no value. */
+export function tagFilter(text: string): string | null {
+  const [, key, value] = /^([^:=]{1,63})[:=](.{1,256})$/.exec(text.trim()) ?? [];
+  return key === undefined ? null : `${key}:${value}`;
+}

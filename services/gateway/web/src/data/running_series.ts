@@ -19,11 +19,12 @@ export function rangeWithin(fromUs: number[], series: Series | null): [number, n
   return [fromUs.filter((us) => us < begin).length, bucketsWithin(fromUs, series)];
 }
 
-type Column = (number | null)[];
+export type Column = (number | null)[];
 
 /** The part of the series with data: up to the present, the stop or the end. */
 export function shownSeries(series: Series, state: string, stoppedAtUs: number | null): Series {
-  if (!isOver(state)) return upToPresent(series);
+  // The log of a killed run ends before its plan, like that of a run in progress.
+  if (!isOver(state) || state === "killed") return upToPresent(series);
   return stoppedAtUs === null ? series : upToStop(series, stoppedAtUs);
 }
 
@@ -32,20 +33,38 @@ export function shownSeries(series: Series, state: string, stoppedAtUs: number |
  * too: agents have reported only a part of it, and it would look like a drop.
  */
 export function upToPresent(series: Series): Series {
-  const newest = series.started.findLastIndex(
-    (_, i) => (series.started[i] ?? 0) + (series.dropped[i] ?? 0) + (series.finished[i] ?? 0) > 0,
-  );
+  const newest = newestBucket(series);
   const end = Math.ceil(newest + Math.max(AHEAD_MIN, newest * AHEAD_SHARE));
   return cutSeries(series, end, newest);
 }
 
-/**
- * The series of a stopped run up to its stop: nothing was due after it. One empty bucket more, so
- * that the time axis contains the stop.
- */
+function newestBucket({ started, dropped, finished }: Series): number {
+  return started.findLastIndex(
+    (_, i) => (started[i] ?? 0) + (dropped[i] ?? 0) + (finished[i] ?? 0) > 0,
+  );
+}
+
+/** End of the newest bucket with data, in µs; null: none has any. */
+export function reportedUntilUs(series: Series): number | null {
+  const from = series.from_us[newestBucket(series)];
+  return from === undefined ? null : from + series.bucket_us;
+}
+
+/** The series of a stopped run up to its stop: nothing was due after it. */
 export function upToStop(series: Series, stoppedAtUs: number): Series {
   const end = series.from_us.filter((us) => us < stoppedAtUs).length;
-  return cutSeries(series, end + 1, end);
+  return cutSeries(series, end, end);
+}
+
+/** Times in seconds and columns of steps, with the end of the last bucket: its step has a width. */
+export function stepColumns(
+  { from_us: fromUs, bucket_us: bucketUs }: Pick<Series, "from_us" | "bucket_us">,
+  columns: Column[],
+): [number[], ...Column[]] {
+  const last = fromUs.at(-1);
+  const times = last === undefined ? [] : [...fromUs, last + bucketUs];
+  const closed = columns.map((column) => [...column, ...column.slice(-1)]);
+  return [times.map((us) => us / 1e6), ...closed];
 }
 
 /** The buckets from `first` to before `end`. */

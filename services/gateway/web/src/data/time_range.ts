@@ -11,6 +11,15 @@ export function wholeBuckets(series: Series, from: number, to: number): [number,
   return [first, Math.max(last, first + grain)];
 }
 
+/** From the first bucket to the end of the last one, in seconds. */
+export function wholeTime(
+  first: number | null,
+  last: number | null,
+  bucketUs = 0,
+): [number | null, number | null] {
+  return [first, last === null ? null : last + bucketUs / 1e6];
+}
+
 /** A range as text, `0:05 to 0:12 of the run`. */
 export function rangeText(from: number | null, to: number | null): string {
   if (from === null && to === null) return "the whole run";

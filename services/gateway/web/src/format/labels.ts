@@ -36,8 +36,10 @@ export function runStatus(state: string, ending?: string | null): { text: string
   return found ? { text: found[0], tone: found[1] } : { text: ending ?? state, tone: "plain" };
 }
 
+/** Whether nothing follows in a run. The pages give the state `killed` to a run without a process
+ * and without a seal. */
 export function isOver(state: string): boolean {
-  return state === "sealed" || state === "refused";
+  return state === "sealed" || state === "refused" || state === "killed";
 }
 
 export const OUTCOMES = [

@@ -119,12 +119,27 @@ export function bytes(value: Maybe): string {
   return `${unit === 0 ? WHOLE.format(size) : digits(size)} ${units[unit]}`;
 }
 
-/** Microseconds since 1970 -> local date and time. */
+/** Microseconds since 1970 -> local date and time, "2026-03-01 18:31:55 UTC−5". */
 export function dateTime(us: Maybe): string {
   if (isMissing(us)) return NOT_MEASURED;
   const at = new Date(us / 1000);
   const day = `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
-  return `${day} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+  const time = `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+  return `${day} ${time} ${zone(at)}`;
+}
+
+/** Microseconds since 1970 -> the value of a `datetime` attribute. */
+export function isoTime(us: number): string {
+  return new Date(us / 1000).toISOString();
+}
+
+/** The offset of the local time zone at a time, "UTC−5". */
+function zone(at: Date): string {
+  const minutes = Math.abs(at.getTimezoneOffset());
+  if (minutes === 0) return "UTC";
+  const sign = at.getTimezoneOffset() > 0 ? "−" : "+";
+  const part = minutes % 60 === 0 ? "" : `:${pad(minutes % 60)}`;
+  return `UTC${sign}${Math.floor(minutes / 60)}${part}`;
 }
 
 function trimmed(value: number): string {

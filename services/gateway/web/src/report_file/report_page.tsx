@@ -34,7 +34,7 @@ import {
   wholeBuckets,
 } from "../data/time_range";
 import { RESPONSE, isOver, runStatus, spaced } from "../format/labels";
-import { count, dateTime, duration } from "../format/numbers";
+import { count, dateTime, duration, isoTime } from "../format/numbers";
 import { closedLoopText } from "../format/plan_settings";
 import type { Answers, RunData } from "./run_data";
 
@@ -95,7 +95,9 @@ function Title({ data: { report } }: { data: RunData }) {
       </div>
       <p class="facts">
         <code>{report.target_url}</code>
-        <span>{dateTime(run.start_at ?? run.created_at)}</span>
+        <time dateTime={isoTime(run.start_at ?? run.created_at)}>
+          {dateTime(run.start_at ?? run.created_at)}
+        </time>
         <span>
           {spaced(run.shape)}, {duration(run.profile_us)}
         </span>

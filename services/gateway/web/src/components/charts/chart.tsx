@@ -10,6 +10,7 @@ import type { Mark } from "../../data/marks";
 import { clock } from "../../format/numbers";
 import { type ChartTable, chartTable, saveCsv, savePng } from "./chart_files";
 import { moveCursor, valuesText } from "./chart_keyboard";
+import { wholeTime } from "../../data/time_range";
 import { Marks, drawMarks, marksText } from "./mark_lines";
 
 export type Columns = uPlot.AlignedData;
@@ -45,6 +46,8 @@ interface ChartProps {
   height?: number;
   /** Whether x is the time in the run, with its marks: the default. */
   timed?: boolean;
+  /** Length of the last bucket; 0: the last x is its end. */
+  bucketUs?: number;
   /** Charts with the same key share their cursor. */
   sync?: string;
   /** Called with the dragged range, in the units of x. */
@@ -103,7 +106,8 @@ export function Chart(props: ChartProps) {
     setSpoken(valuesText(u));
   };
   const [xs] = data;
-  const marked = timed ? marksText(marks, xs[0] ?? 0, xs.at(-1) ?? 0) : "";
+  const [from, to] = wholeTime(xs[0] ?? null, xs.at(-1) ?? null, props.bucketUs);
+  const marked = timed ? marksText(marks, from ?? 0, to ?? 0) : "";
   return (
     <figure class="chart">
       <div
@@ -180,12 +184,16 @@ function options(
       },
     ],
   };
+  const time: uPlot.Scale = {
+    time: false,
+    range: (_, min, max) => wholeTime(min, max, latest.current.props.bucketUs),
+  };
   return {
     width: Math.max(width, 50),
     height,
     series: [shown.x ?? TIME, ...shown.series],
     axes: shown.axes ?? [timeAxis(themeColour)],
-    scales: { x: { time: false }, ...shown.scales },
+    scales: { x: time, ...shown.scales },
     ...(shown.bands ? { bands: shown.bands } : {}),
     padding: [10, 14, 0, 0],
     legend: { show: shown.legend ?? true, markers: { width: 0, fill: seriesColour } },

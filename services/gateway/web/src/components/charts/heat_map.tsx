@@ -35,7 +35,12 @@ export function HeatMap({ heat, bucketUs, onZoom }: HeatMapProps) {
   const plot = (themeColour: ThemeColour) => heatPlot(themeColour, heat, bucketUs, setHovered);
   const rebuildKey = `${heat.from_us.length} ${total} ${bucketUs} ${heat.from_us[0]}`;
   return (
-    <Chart {...{ description, data, rebuildKey, onZoom }} plot={plot} height={260} sync="run">
+    <Chart
+      {...{ description, data, rebuildKey, onZoom, bucketUs }}
+      plot={plot}
+      height={260}
+      sync="run"
+    >
       {hovered
         ? `${clock(hovered.at)}: ${count(hovered.calls)} requests between ` +
           `${latency(hovered.low)} and ${latency(hovered.high)}`
@@ -84,7 +89,6 @@ function heatPlot(
     legend: false,
     axes: [timeAxis(themeColour), valueAxis(themeColour, (ms) => latency(ms * 1e3))],
     scales: {
-      x: { time: false, range: (_, min, max) => [min, max + secs] },
       y: { distr: 3, range: logRange },
     },
     table: () => heatTable(heat),

@@ -39,7 +39,11 @@ export function LatencyChart(props: LatencyChartProps) {
   const rebuildKey = `${kind} ${names.join()} ${limitsText(limits)}`;
   const plot = (themeColour: ThemeColour) => latencyPlot(themeColour, names, limits);
   return (
-    <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot}>
+    <Chart
+      {...{ description, data, onZoom, sync, height, rebuildKey }}
+      bucketUs={series.bucket_us}
+      plot={plot}
+    >
       The scale is logarithmic.
     </Chart>
   );

@@ -12,6 +12,7 @@ export interface Limit {
 
 /** A limit is drawn if it is at most so many times the largest value: it must not hide the rest. */
 const REACH = 8;
+const FONT_PX = 10;
 const LATENCY = /^(p[\d_]+|max|mean)_ms$/;
 
 /** The limits of the whole run on latency in ms. */
@@ -49,9 +50,8 @@ export function drawLimits(u: uPlot, limits: Limit[], colour: string): void {
   ctx.strokeStyle = ctx.fillStyle = colour;
   ctx.lineWidth = scale;
   ctx.setLineDash([6 * scale, 4 * scale]);
-  ctx.font = `${10 * scale}px system-ui, sans-serif`;
+  ctx.font = `${FONT_PX * scale}px system-ui, sans-serif`;
   ctx.textAlign = "right";
-  ctx.textBaseline = "bottom";
   for (const { label, value } of limits) {
     const y = u.valToPos(value, "y", true);
     if (!(y >= bbox.top && y <= bbox.top + bbox.height)) continue;
@@ -59,7 +59,10 @@ export function drawLimits(u: uPlot, limits: Limit[], colour: string): void {
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
-    ctx.fillText(label, bbox.left + bbox.width - 3 * scale, y - scale);
+    // Above its line; at the top of the chart there is no room.
+    const above = y - bbox.top >= (FONT_PX + 4) * scale;
+    ctx.textBaseline = above ? "bottom" : "top";
+    ctx.fillText(label, bbox.left + bbox.width - 3 * scale, above ? y - scale : y + 2 * scale);
   }
   ctx.restore();
 }

@@ -6,6 +6,7 @@ import type { Series } from "../../api/answers";
 import { count, perSecond, compact } from "../../format/numbers";
 import { OUTCOMES, outcome } from "../../format/labels";
 import type { Cell } from "../../data/csv";
+import { type Column, stepColumns } from "../../data/running_series";
 import {
   Chart,
   type Columns,
@@ -18,8 +19,6 @@ import {
 import { type ChartTable, chartTable } from "./chart_files";
 import { type Limit, drawLimits, limitsText, withLimits } from "./limit_lines";
 
-type Column = (number | null)[];
-
 export interface SeriesChartProps {
   series: Series;
   onZoom?: ((from: number, to: number) => void) | undefined;
@@ -30,8 +29,10 @@ export interface SeriesChartProps {
 const stepped = uPlot.paths.stepped!({ align: 1 });
 const points = { show: false };
 
-function seconds(series: Series): number[] {
-  return series.from_us.map((us) => us / 1e6);
+/** The figures without the repeated last bucket. */
+function stepTable(u: uPlot): ChartTable {
+  const { head, rows } = chartTable(u, true, "per second");
+  return { head, rows: rows.slice(0, -1) };
 }
 
 /** Counts per bucket -> per second. */
@@ -56,13 +57,13 @@ export function LoadChart(props: LoadChartProps) {
   // The plan does not know agents, calls and outcomes: a slice of these has no planned load.
   const planned = !closedLoop && series.planned.some((value) => value !== null);
   const data = useMemo<Columns>(
-    () => [
-      seconds(series),
-      ...(planned ? [rate(series.planned, series)] : []),
-      rate(series.started, series),
-      rate(series.dropped, series),
-      rate(series.errors, series),
-    ],
+    () =>
+      stepColumns(series, [
+        ...(planned ? [rate(series.planned, series)] : []),
+        rate(series.started, series),
+        rate(series.dropped, series),
+        rate(series.errors, series),
+      ]),
     [series, planned],
   );
   const ofPlanned = planned ? ` of ${count(sum(series.planned))} planned` : "";
@@ -118,7 +119,7 @@ function loadPlot(themeColour: ThemeColour, planned: boolean, limits: Limit[]): 
     axes: [timeAxis(themeColour), valueAxis(themeColour, (v) => `${compact(v)}/s`)],
     scales: { y: { range: (u, min, max) => zeroBased(u, min, withLimits(max, limits) ?? 0) } },
     hooks: { draw: [(u) => drawLimits(u, limits, themeColour("bad"))] },
-    unit: "per second",
+    table: stepTable,
   };
 }
 
@@ -140,7 +141,7 @@ export function OutcomesChart({ series, onZoom, sync = "run", height }: SeriesCh
       below = below.map((v, i) => (v === null || own[i] == null ? null : v + own[i]));
       stack.push(below);
     }
-    return [seconds(series), ...stack];
+    return stepColumns(series, stack);
   }, [series]);
   const totals = names.map((name) => `${count(sum(series.outcomes[name]!))} ${outcome(name)}`);
   const description = `Outcomes of requests: ${totals.join(", ") || "none"}`;
@@ -180,7 +181,6 @@ function outcomesPlot(themeColour: ThemeColour, names: readonly string[]): Plot 
     bands: names.slice(1).map((_, at) => ({ series: [at + 2, at + 1] as [number, number] })),
     axes: [timeAxis(themeColour), valueAxis(themeColour, (v) => `${compact(v)}/s`)],
     scales: { y: { range: zeroBased } },
-    unit: "per second",
-    table: (u) => unstacked(chartTable(u, true, "per second")),
+    table: (u) => unstacked(stepTable(u)),
   };
 }

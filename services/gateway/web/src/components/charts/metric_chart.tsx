@@ -35,7 +35,14 @@ export function MetricChart({ series, kind, name, onZoom, height = 160 }: Metric
   const description = `${name} over time: ${lines.map(({ label }) => label).join(", ")}`;
   const rebuildKey = `${kind} ${lines.length}`;
   const plot = (themeColour: ThemeColour) => metricPlot(themeColour, kind, lines);
-  return <Chart {...{ description, data, onZoom, height, rebuildKey }} sync="run" plot={plot} />;
+  const bucketUs = series.bucket_us;
+  return (
+    <Chart
+      {...{ description, data, onZoom, height, rebuildKey, bucketUs }}
+      sync="run"
+      plot={plot}
+    />
+  );
 }
 
 function linesOf({ metrics, ...series }: Series, kind: MetricKind, name: string): Line[] {

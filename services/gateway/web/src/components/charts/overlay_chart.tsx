@@ -21,9 +21,10 @@ export function OverlayChart({ lines, kind }: { lines: OverlayLine[]; kind: stri
   const rebuildKey = `${kind} ${lines.map((l) => l.label + l.colour).join()}`;
   const what = kind === "started" ? "Arrivals started per second" : `${kind} of the response time`;
   const description = `${what}, of ${lines.map((l) => l.label).join(" and ")}`;
+  const bucketUs = Math.max(0, ...lines.map((l) => l.series.bucket_us));
   const plot = (themeColour: ThemeColour) => overlayPlot(themeColour, lines, kind);
   return (
-    <Chart {...{ description, data, rebuildKey }} sync="compare" plot={plot}>
+    <Chart {...{ description, data, rebuildKey, bucketUs }} sync="compare" plot={plot}>
       {kind !== "started" && "The scale is logarithmic."}
     </Chart>
   );

@@ -1,5 +1,5 @@
-// A confirmation before an action. The native dialog element keeps the keyboard inside, closes on
-// Escape and restores the focus.
+// A confirmation before an action. The native dialog element keeps the keyboard inside and closes on
+// Escape. It restores the focus only while it is in the page, so that this component does.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
@@ -27,8 +27,12 @@ export function Dialog({
   const id = useId();
   useEffect(() => {
     const dialog = box.current;
+    const opener = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      setTimeout(() => restoreFocus(opener));
+    };
   }, []);
   const submit = (event: Event) => {
     event.preventDefault();
@@ -54,4 +58,10 @@ export function Dialog({
       </form>
     </dialog>
   );
+}
+
+/** Focuses the element that opened a dialog, or the page if that is gone or disabled. */
+function restoreFocus(opener: Element | null): void {
+  if (opener instanceof HTMLElement) opener.focus();
+  if (document.activeElement === document.body) document.getElementById("main")?.focus();
 }

@@ -79,7 +79,7 @@ export function Failed({ problem, again }: FailedProps) {
     <div class="failed" role="alert">
       <h2>{isMistake ? problem.detail : problem.title}</h2>
       {!isMistake && <p>{problem.detail}</p>}
-      {problem.problems.length > 0 && (
+      {problem.problems.length > (isMistake ? 1 : 0) && (
         <ul>
           {problem.problems.map((one) => (
             <li key={`${one.field} ${one.rule}`}>

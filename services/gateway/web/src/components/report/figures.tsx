@@ -5,7 +5,7 @@ import { Figure } from "../layout/figures";
 import { Tile, Tiles } from "../layout/panel";
 import { notStarted, total } from "../tables/accounting";
 import { raisesText } from "../tables/failures";
-import { omission, serverLatency } from "../tables/percentiles";
+import { isUnreached, omission, serverLatency } from "../tables/percentiles";
 import { dropReason } from "../../format/labels";
 import { count, digits, latency, passedShare, percent, perSecond } from "../../format/numbers";
 import { closedLoopText } from "../../format/plan_settings";
@@ -19,7 +19,7 @@ export function Figures({ report, until }: { report: Report; until: string | nul
       <NotStartedTiles report={report} />
       <FailedTile report={report} />
       <LatencyTiles report={report} />
-      {!closedLoop && <OmissionTile report={report} />}
+      {!closedLoop && !isUnreached(report.latency) && <OmissionTile report={report} />}
       <MeasuredTiles report={report} />
     </Tiles>
   );

@@ -110,6 +110,7 @@ function GaugeChart({ gauge, data, onZoom }: GaugeProps) {
     <Chart
       description={`${gauge.title} of ${names.join(", ")}, over time`}
       data={columns}
+      bucketUs={data.bucket_us}
       plot={plot}
       rebuildKey={names.join()}
       height={160}

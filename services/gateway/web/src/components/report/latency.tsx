@@ -10,7 +10,7 @@ import { LatencyChart } from "../charts/latency_chart";
 import { type Line, PercentileCurve } from "../charts/percentile_curve";
 import { Figure } from "../layout/figures";
 import { Loading, Panel } from "../layout/panel";
-import { omission } from "../tables/percentiles";
+import { isUnreached, omission } from "../tables/percentiles";
 
 interface CurveProps {
   latency: Latency;
@@ -21,6 +21,7 @@ interface CurveProps {
 
 export function CurvePanel({ latency, closedLoop, part }: CurveProps) {
   const lines = useCurves(latency, closedLoop);
+  if (isUnreached(latency)) return null;
   return (
     <Panel title="Percentile curve" note={`of ${part}`}>
       {lines ? <PercentileCurve lines={lines} /> : <Loading what="Decoding the histogram" />}
@@ -43,6 +44,7 @@ export function ServicePanel({ series, onZoom }: ServiceProps) {
 
 export function OmissionPanel({ latency, part }: { latency: Latency; part: string }) {
   const factor = omission(latency);
+  if (isUnreached(latency)) return null;
   return (
     <Panel title="Coordinated omission" note={`of ${part}`}>
       <p class="big">

@@ -74,6 +74,7 @@ export function MetricPanels(props: MetricPanelsProps) {
             <PercentileTable
               response={streams.first_token}
               service={streams.first_token_service}
+              heads={closedLoop ? ["From dispatch", ""] : ["From the due time", "From dispatch"]}
               none="No response had a token."
               closedLoop={closedLoop}
             />

@@ -28,6 +28,8 @@ interface PercentileTableProps {
   closedLoop: boolean;
   /** Path of the two in the report's JSON, `latency`; absent: they are of another answer. */
   of?: string;
+  /** Heads of the two columns; by default those of the latency of requests. */
+  heads?: [string, string];
   /** Why there are no percentiles. */
   none?: string;
 }
@@ -41,17 +43,23 @@ export function serverLatency(latency: Latency): {
   service: Percentiles | null;
   none: string;
 } {
-  const { response, service, unconnected = 0 } = latency;
-  const reached = !response || unconnected < response.count;
-  if (reached) {
-    return { response: response ?? null, service: service ?? null, none: NOTHING_FINISHED };
-  }
-  return { response: null, service: null, none: NOTHING_REACHED };
+  const { response, service } = latency;
+  if (isUnreached(latency)) return { response: null, service: null, none: NOTHING_REACHED };
+  return { response: response ?? null, service: service ?? null, none: NOTHING_FINISHED };
+}
+
+/** Whether requests finished, and none had a connection to a server. */
+export function isUnreached({ response, unconnected = 0 }: Latency): boolean {
+  return response != null && unconnected >= response.count;
 }
 
 /** Each row has one bar per latency on a logarithmic scale. */
 export function PercentileTable(props: PercentileTableProps) {
   const { response, closedLoop, of, none = NOTHING_FINISHED } = props;
+  const [responseHead, serviceHead] = props.heads ?? [
+    closedLoop ? "Response time" : RESPONSE,
+    SERVICE,
+  ];
   if (!response) return <p class="quiet">{none}</p>;
   const service = closedLoop ? null : props.service;
   const most = Math.log1p(response.max_us);
@@ -72,16 +80,14 @@ export function PercentileTable(props: PercentileTableProps) {
             <span class="visually-hidden">figure</span>
           </th>
           <th class="n" title={closedLoop ? CLOSED_LOOP_TITLE : RESPONSE_TITLE}>
-            {closedLoop ? "Response time" : RESPONSE}
+            {responseHead}
           </th>
           {service && (
             <th class="n" title={SERVICE_TITLE}>
-              {SERVICE}
+              {serviceHead}
             </th>
           )}
-          <th>
-            <span class="visually-hidden">as bars</span>
-          </th>
+          <th>logarithmic</th>
         </tr>
       </thead>
       <tbody>

@@ -1,7 +1,7 @@
 // The events of a run as lines, each with its time in the run.
 
 import type { StoryLine } from "../../api/_generated/report";
-import { clock, dateTime } from "../../format/numbers";
+import { clock, dateTime, isoTime } from "../../format/numbers";
 
 interface TimelineProps {
   lines: StoryLine[];
@@ -35,7 +35,9 @@ export function Timeline({ lines, startAt, newestFirst, onGoTo }: TimelineProps)
                 {place}
               </button>
             ) : (
-              <time title={dateTime(line.at)}>{place}</time>
+              <time title={dateTime(line.at)} dateTime={isoTime(line.at)}>
+                {place}
+              </time>
             )}
             <span>{line.text}</span>
           </li>

@@ -12,7 +12,7 @@ import { Explained } from "./explain";
 import { Badge, Dot } from "../../components/layout/icons";
 import { Failed, Panel, Scroll } from "../../components/layout/panel";
 import { notStarted, total } from "../../components/tables/accounting";
-import { serverLatency } from "../../components/tables/percentiles";
+import { isUnreached, serverLatency } from "../../components/tables/percentiles";
 import { invalidReasons, verdictSentence } from "../../components/verdict/verdict";
 import type { Buckets } from "../../data/histogram";
 import { RESPONSE, grade } from "../../format/labels";
@@ -143,7 +143,7 @@ const ROWS: Row[] = [
   {
     name: "CO factor",
     path: "latency.co_factor",
-    of: (r) => r.latency.co_factor,
+    of: (r) => (isUnreached(r.latency) ? null : r.latency.co_factor),
     format: (v) => (v == null ? NOT_MEASURED : `${v.toFixed(2)}×`),
     none: "No request finished, or the run is a closed loop, which has no schedule",
   },

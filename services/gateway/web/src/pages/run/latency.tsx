@@ -48,9 +48,9 @@ export function LatencyTab(tab: TabProps) {
           <HeatMap heat={upToPresent(heat.data, data)} bucketUs={data.bucket_us} onZoom={onZoom} />
         )}
       </Panel>
-      <HeldRatePanel held={report.run.held} />
-      <LoadLevels curve={report.load_curve} />
-      <CurvePanel latency={report.latency} {...{ closedLoop, part }} />
+      {!filtered && <HeldRatePanel held={report.run.held} />}
+      {!filtered && <LoadLevels curve={report.load_curve} />}
+      {!filtered && <CurvePanel latency={report.latency} {...{ closedLoop, part }} />}
       {!closedLoop && <ServicePanel series={data} onZoom={onZoom} />}
       <Panel title="Percentile table" note={filtered ? "of the selected part" : `of ${part}`}>
         <PercentileTable
@@ -61,7 +61,13 @@ export function LatencyTab(tab: TabProps) {
         />
         {!filtered && <LatencyNotes times={report.latency} closedLoop={closedLoop} />}
       </Panel>
-      {!closedLoop && <OmissionPanel latency={report.latency} part={part} />}
+      {!closedLoop && !filtered && <OmissionPanel latency={report.latency} part={part} />}
+      {filtered && (
+        <p class="quiet wide">
+          Load levels, the percentile curve and coordinated omission are known of the whole run
+          only. Remove the filter to see them.
+        </p>
+      )}
     </div>
   );
 }

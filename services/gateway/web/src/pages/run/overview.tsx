@@ -6,6 +6,7 @@ import { Empty, Panel } from "../../components/layout/panel";
 import { Timeline } from "../../components/tables/timeline";
 import { RunFailed } from "../../components/verdict/failure";
 import { VerdictBanner } from "../../components/verdict/verdict";
+import { reportedUntilUs } from "../../data/running_series";
 import { partText } from "../../data/time_range";
 import { isOver } from "../../format/labels";
 import { clock } from "../../format/numbers";
@@ -22,7 +23,7 @@ export function Overview(tab: TabProps) {
     return failure || refused.length > 0 ? <RunFailed report={report} /> : <NotStarted {...tab} />;
   }
   const isNewest = !over && view.asOf === null && view.from === null && view.to === null;
-  const onGoTo = over ? goTo : undefined;
+  const onGoTo = over && !live.killed ? goTo : undefined;
   return (
     <div class="grid">
       <VerdictBanner {...{ report, firstBreachUs, marks, onGoTo }} killed={live.killed}>
@@ -41,21 +42,30 @@ export function Overview(tab: TabProps) {
         part={partText(view, over)}
         hint={HINT}
       >
-        {!over && (
+        {(!over || live.killed) && (
           <Panel title="Timeline" note="newest first">
             <Timeline lines={timelineLines(tab)} startAt={startAt} newestFirst />
           </Panel>
         )}
-        {over && <Notes run={report.run.id} />}
+        {over && !live.killed && <Notes run={report.run.id} />}
       </OverviewPanels>
     </div>
   );
 }
 
 /** Which part of the run is judged and shown, unless it is all of an ended run. */
-function PartLine({ tab: { view, over } }: { tab: TabProps }) {
-  const isWhole = over && view.asOf === null && view.from === null && view.to === null;
-  return isWhole ? null : <p class="part">Verdict and figures of {partText(view, over)}</p>;
+function PartLine({ tab: { view, over, live, series } }: { tab: TabProps }) {
+  const isWhole = view.asOf === null && view.from === null && view.to === null;
+  const lastUs = isWhole && series.data ? reportedUntilUs(series.data) : null;
+  if (isWhole && over) {
+    return live.killed && lastUs !== null && <p class="part">Data until {clock(lastUs / 1e6)}</p>;
+  }
+  return (
+    <p class="part">
+      Verdict and figures of {partText(view, over)}
+      {lastUs !== null && `; panels below the cards as of ${clock(lastUs / 1e6)}`}
+    </p>
+  );
 }
 
 function NotStarted(tab: TabProps) {

@@ -17,7 +17,7 @@ import { Scrubber } from "../../components/controls/scrubber";
 import { useSettled } from "../../components/controls/throttle";
 import { marksOf } from "../../data/marks";
 import { rangeText, wholeBuckets } from "../../data/time_range";
-import { dateTime, duration } from "../../format/numbers";
+import { dateTime, duration, isoTime } from "../../format/numbers";
 import { closedLoopText } from "../../format/plan_settings";
 import { shownSeries } from "../../data/running_series";
 import { isOver, spaced, runStatus } from "../../format/labels";
@@ -63,12 +63,13 @@ export function Run({ run, view }: { run: string; view: View }) {
   );
   // The report as of a second replaces the newest report once it is loaded. The report of a range
   // replaces both.
-  const whole = newest.data && ((asOf === null ? null : past.data) ?? newest.data);
+  const selected = newest.data && ((asOf === null ? null : past.data) ?? newest.data);
+  const whole = useMemo(() => asEnded(selected, killed), [selected, killed]);
   const range = useResource<Report>(
     zoomed && started(whole) ? path + queryString({ ...shown, ticks: "false" }) : null,
     { every },
   );
-  const report = (zoomed ? range.data : null) ?? whole;
+  const report = (zoomed ? asEnded(range.data, killed) : null) ?? whole;
   const marks = useMemo(() => (whole === null ? [] : marksOf(whole)), [whole]);
   const slice = queryString({
     ...rested,
@@ -100,8 +101,9 @@ export function Run({ run, view }: { run: string; view: View }) {
   );
 
   useEffect(() => {
-    if (live.sealed) newest.reload();
-  }, [live.sealed]);
+    if (live.sealed || live.killed) newest.reload();
+    if (live.killed) wholeSeries.reload();
+  }, [live.sealed, live.killed]);
   useEffect(() => {
     document.title = report ? `${report.scenario} · LoadPilot` : "LoadPilot";
   }, [report?.scenario]);
@@ -127,7 +129,7 @@ export function Run({ run, view }: { run: string; view: View }) {
     series,
     firstBreachUs: verdictOverTime.data?.broke_at_us ?? null,
     live,
-    over,
+    over: over || killed,
     every,
     slice,
     onZoom: series.data
@@ -152,7 +154,7 @@ export function Run({ run, view }: { run: string; view: View }) {
         ]}
         again={reload}
       />
-      <TabBar tab={tab} newest={newest.data!} />
+      <TabBar tab={tab} newest={newest.data!} sealed={over} />
       <ActiveFilters view={view} />
       <InvalidNotice report={report} />
       <Marks.Provider value={marks}>
@@ -162,6 +164,12 @@ export function Run({ run, view }: { run: string; view: View }) {
       </Marks.Provider>
     </>
   );
+}
+
+/** The report of a run that was killed: it has no seal, and nothing follows. */
+function asEnded(report: Report | null, killed: boolean): Report | null {
+  if (!killed || report === null) return report;
+  return { ...report, run: { ...report.run, state: "killed" as Report["run"]["state"] } };
 }
 
 function started(report: Report | null): boolean {
@@ -190,7 +198,9 @@ function RunHeader(props: { report: Report; over: boolean; killed: boolean }) {
       </div>
       <p class="facts">
         <code>{report.target_url}</code>
-        <span>{dateTime(run.start_at ?? run.created_at)}</span>
+        <time dateTime={isoTime(run.start_at ?? run.created_at)}>
+          {dateTime(run.start_at ?? run.created_at)}
+        </time>
         <span>
           {spaced(run.shape)}, {duration(run.profile_us)}
         </span>
@@ -224,7 +234,7 @@ function RunHeader(props: { report: Report; over: boolean; killed: boolean }) {
           </Link>
         )}
         {started(report) && <Downloads run={run} over={over} />}
-        <Notify report={report} over={over} />
+        <Notify report={report} over={over || killed} />
         {!over && !killed && <Steering report={report} />}
       </div>
     </div>
@@ -260,8 +270,8 @@ const TAB_LABELS: Record<Tab, string> = {
   "what-if": "What if",
 };
 
-function TabBar({ tab, newest }: { tab: TabProps; newest: Report }) {
-  const { view, run, report, over } = tab;
+function TabBar({ tab, newest, sealed }: { tab: TabProps; newest: Report; sealed: boolean }) {
+  const { view, run, report } = tab;
   const end = newest.run.stopped_at_us ?? newest.run.profile_us;
   // Marks show events of the whole run, also as of an earlier second.
   const story = useMemo(() => newest.story, [newest]);
@@ -274,7 +284,7 @@ function TabBar({ tab, newest }: { tab: TabProps; newest: Report }) {
           </Link>
         ))}
       </nav>
-      {over && started(newest) && (
+      {sealed && started(newest) && (
         <Scrubber
           endUs={end}
           tickUs={report.run.tick_us}

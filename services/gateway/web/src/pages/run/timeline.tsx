@@ -7,7 +7,9 @@ import { Timeline } from "../../components/tables/timeline";
 import { type TabProps, timelineLines } from "./tab";
 
 export function TimelineTab(tab: TabProps) {
-  const { whole, over, goTo, marks } = tab;
+  const { whole, goTo, marks } = tab;
+  // Of a killed run the gateway must not keep the log: `loadpilot resume` needs it.
+  const over = tab.over && !tab.live.killed;
   const { run } = whole;
   return (
     <div class="grid">

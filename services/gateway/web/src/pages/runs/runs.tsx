@@ -8,18 +8,17 @@ import { Link, navigate } from "../../app/navigation";
 import { COMPARED_MAX, type Filter, NO_FILTER } from "../../app/route";
 import { me } from "../../app/session";
 import { Empty, Failed, Loading } from "../../components/layout/panel";
-import { appended, refreshed } from "../../data/run_list";
+import { appended, refreshed, tagFilter } from "../../data/run_list";
 import { count } from "../../format/numbers";
 import { FilterBar } from "./filter";
 import { RunTable } from "./table";
 
 const PAGE = 50;
 const REFRESH_MS = 3000;
-/** An incomplete tag does not filter. */
-const TAG = /^[^:]{1,63}:.{1,256}$/;
 
 export function Runs({ filter }: { filter: Filter }) {
-  const applied = { ...filter, tag: TAG.test(filter.tag) ? filter.tag : "" };
+  const tag = tagFilter(filter.tag);
+  const applied = { ...filter, tag: tag ?? "" };
   const path = `/runs${queryString({ ...applied, limit: PAGE })}`;
   const { data, problem, loading, reload } = useResource<RunList>(path, { every: REFRESH_MS });
   const [more, setMore] = useState<Pick<RunList, "runs" | "next"> | null>(null);
@@ -64,6 +63,12 @@ export function Runs({ filter }: { filter: Filter }) {
           </button>
         </div>
       </div>
+      {filter.tag !== "" && tag === null && (
+        <p class="notice" role="status">
+          The tag filter “{filter.tag}” is incomplete and filters nothing: write key:value, such as
+          team:shop.
+        </p>
+      )}
       {problem && <Failed problem={problem} again={reload} />}
       {!data && !problem && <Loading what="Loading the runs" />}
       {data && <Unread list={data} />}

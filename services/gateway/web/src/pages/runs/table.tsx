@@ -6,7 +6,7 @@ import { type Filter, runRoute } from "../../app/route";
 import { Badge } from "../../components/layout/icons";
 import { Scroll } from "../../components/layout/panel";
 import { grade, isOver, runStatus, verdictLabel } from "../../format/labels";
-import { dateTime, latency, percent, perSecond } from "../../format/numbers";
+import { dateTime, isoTime, latency, percent, perSecond } from "../../format/numbers";
 import { Tags } from "../tags";
 import { SORT_LABELS, changeFilter } from "./filter";
 import { Trend } from "./trend";
@@ -75,6 +75,7 @@ interface RowProps {
 
 function Row({ one, selected, toggle }: RowProps) {
   const { outcome } = one;
+  const [day, ...time] = dateTime(one.created_at).split(" ");
   const invalid = outcome?.quality === "INVALID";
   const reason = invalid ? `Do not use: ${outcome.quality_reason ?? "INVALID"}` : undefined;
   const name = invalid ? "n void" : "n";
@@ -121,7 +122,11 @@ function Row({ one, selected, toggle }: RowProps) {
         <Trend trend={one.trend} />
       </td>
       <td class="wide target">{one.target}</td>
-      <td class="n created">{dateTime(one.created_at)}</td>
+      <td class="n created">
+        <time dateTime={isoTime(one.created_at)}>
+          <span>{day}</span> <span>{time.join(" ")}</span>
+        </time>
+      </td>
     </tr>
   );
 }

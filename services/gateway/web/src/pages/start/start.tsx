@@ -24,11 +24,14 @@ interface StartProps {
 
 export function Start({ from, file }: StartProps) {
   if (me.value && !me.value.can_start) {
+    const isViewer = me.value.role === "viewer" && me.value.key;
     return (
       <Empty title="Runs cannot be started from here">
         <p>
-          This gateway is read-only. Start a run with <code>loadpilot run</code>; it appears in the
-          list at once.
+          {isViewer
+            ? "Your key has the role viewer; runner and admin may start runs. "
+            : "This gateway is read-only. "}
+          Start a run with <code>loadpilot run</code>; it appears in the list at once.
         </p>
       </Empty>
     );
