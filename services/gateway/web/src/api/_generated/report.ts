@@ -1104,7 +1104,7 @@ export interface RunFacts {
   /**
    * Version of the rules by which the run is judged. Absent: rules 1.
    */
-  rules?: "1" | "2" | "3";
+  rules?: "1" | "2" | "3" | "4";
   /**
    * Random seed; with the plan it fixes every arrival.
    */

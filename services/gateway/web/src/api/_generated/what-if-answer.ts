@@ -37,11 +37,11 @@ export interface WhatIfAnswer {
   /**
    * Version of the rules of this answer: always the newest.
    */
-  rules: "1" | "2" | "3";
+  rules: "1" | "2" | "3" | "4";
   /**
    * Version of the rules of the run's report.
    */
-  rules_of_run: "1" | "2" | "3";
+  rules_of_run: "1" | "2" | "3" | "4";
   /**
    * Number of arrivals of the judged time that raised an error; null without any. Of a log
    * without the outcomes of the calls before, the least number that it proves.
