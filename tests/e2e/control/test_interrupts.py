@@ -87,7 +87,9 @@ class S(VUser):
 """
     oracle.silent(path="/slow")
     for compiled in (True, False):
-        text = scene.replace("@scenario(", "@scenario(" if compiled else "@scenario(compile=False, ")
+        text = scene.replace(
+            "@scenario(", "@scenario(" if compiled else "@scenario(compile=False, "
+        )
         before = oracle.counts().received
         with loadpilot.start(text, oracle.url) as running:
             assert oracle.wait_count(before + 40, 30)

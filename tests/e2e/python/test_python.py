@@ -489,4 +489,7 @@ class S(VUser):
     (raised,) = finished.report["tasks"][0]["raised"]
     assert raised["text"] == "AssertionError: check_t() returned False"
     explained = loadpilot.call("explain", "scene_1.py").stdout
-    assert "scene_1.py:11: check_t: returns a value: a check that returns False has failed" in explained
+    assert (
+        "scene_1.py:11: check_t: returns a value: a check that returns False has failed"
+        in explained
+    )

@@ -75,14 +75,7 @@ def misread(error: CycloptsError) -> str:
         if len(words) > 2 and not words[1].endswith(".lprun"):
             return _unknown_kind(words[1], error.app)
     if isinstance(error, UnknownOptionError):
-        written = (error.token.keyword or error.token.value).partition("=")[0]
-        options = [name for one in error.argument_collection for name in one.names]
-        known = sorted({name for name in options if name.startswith("--")} - NO_FLAGS)
-        if not known:
-            return f"Unknown option: {written}; {command} takes none"
-        if written in OTHER_TOOLS and chain == "run":
-            return f"Unknown option: {written}; {OTHER_TOOLS[written]}"
-        return f"Unknown option: {written}; {_hint(written, known, f'{command} takes ')}"
+        return _unknown_option(error, chain, command)
     if isinstance(error, UnknownCommandError) and error.unused_tokens and error.app is not None:
         written = error.unused_tokens[0]
         known = [name for name in error.app if not name.startswith("-")]
@@ -93,6 +86,19 @@ def misread(error: CycloptsError) -> str:
         place = error.argument.name if token.source in {"", "cli"} else token.source
         return f"{place}: {error.exception_message}"
     return " ".join(str(error).split())
+
+
+def _unknown_option(error: UnknownOptionError, chain: str, command: str) -> str:
+    """Write that a command has no such option, and which it has."""
+    written = (error.token.keyword or error.token.value).partition("=")[0]
+    options = [name for one in error.argument_collection for name in one.names]
+    known = sorted({name for name in options if name.startswith("--")} - NO_FLAGS)
+    hint = f"{command} takes none"
+    if written in OTHER_TOOLS and chain == "run":
+        hint = OTHER_TOOLS[written]
+    elif known:
+        hint = _hint(written, known, f"{command} takes ")
+    return f"Unknown option: {written}; {hint}"
 
 
 def _unknown_kind(written: str, app: App) -> str:
