@@ -17,8 +17,9 @@ use crate::shell::{Io, run};
 /// Number of threads: one for the loop, one so that clock samples do not wait for it.
 const THREADS: usize = 2;
 
-/// Default filter of log messages; `RUST_LOG` overrides it.
-const LOG_FILTER: &str = "info,async_nats=warn";
+/// Default filter of log messages; `RUST_LOG` overrides it. The bus logs, once a minute, what the
+/// connector would log at each attempt.
+const LOG_FILTER: &str = "info,async_nats=warn,async_nats::connector=off";
 
 /// Exit codes, as everywhere in the product.
 const USAGE: i32 = 2;
