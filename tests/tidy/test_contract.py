@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.tidy.tracked import ROOT, tracked
 
+OF_SHARDS = ("shards-ready", "shards-started", "shards-finished", "shards-failed")
 FACTS = {"capacity-offered", "agent-leaving", "isolation-stop", "tail-reported"}
 
 
@@ -15,9 +16,7 @@ def schema_of(name: str) -> str:
     """Name the schema of a golden file."""
     if "-requested" in name or name.startswith(("setup-", "teardown-", "run-annotated")):
         return "req"
-    if name in FACTS or name in {
-        f"shards-{end}" for end in ("ready", "started", "finished", "failed")
-    }:
+    if name in FACTS or name.startswith(OF_SHARDS):
         return "evt"
     if name == "plan" or name.startswith("plan-"):
         return "plan"

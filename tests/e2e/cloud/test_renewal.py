@@ -97,7 +97,7 @@ def test_a_key_is_rotated_and_the_file_comes_late(
             assert oracle.wait_count(PLANNED // 4, 30)
             fleet.reload(account(f"{{ nkey: {other} }}"))
             for one in (coordinator, *agents):
-                one.until("no connection to NATS")
+                one.until("it is tried again until there is a connection")
             replace(creds, f"{second}\n")
             finished = running.end()
     assert finished.judged == 0, finished.stderr

@@ -68,7 +68,7 @@ class Finished:
         if self.code != UNTRUSTED:
             return self.code
         report = self.report
-        if report["run"].get("unanswered"):
+        if report["run"].get("unanswered") or set(report["calls"]["outcomes"]) == {"connect"}:
             return self.code
         if not _invalid(report) <= _busy(report):
             return self.code

@@ -204,8 +204,8 @@ fn a_task_that_one_side_lacks_is_named() {
     assert_eq!(found.remarks, remarks);
 }
 
-/// Broken if the rate of a run that was stopped in its ramp fails a pipeline, or if its latency does
-/// not.
+/// Broken if the rate of a run that was stopped in its ramp fails a pipeline, or if its latency
+/// does not.
 #[test]
 fn the_rate_of_a_stopped_run_is_not_judged() {
     let few = Server {

@@ -167,8 +167,8 @@ fn a_shortfall_names_its_cause() {
     assert!(reason.contains("the target accepts no more"), "{reason}");
 }
 
-/// Broken if the verdict blames the target for arrivals that were lost with an agent, or if an older
-/// log gets another reason.
+/// Broken if the verdict blames the target for arrivals that were lost with an agent, or if an
+/// older log gets another reason.
 #[test]
 fn lost_arrivals_say_nothing_of_the_target() {
     let reason = |rules| {

@@ -1,5 +1,5 @@
-// A confirmation before an action. The native dialog element keeps the keyboard inside and closes on
-// Escape. It restores the focus only while it is in the page, so that this component does.
+// A confirmation before an action. The native dialog element keeps the keyboard inside and closes
+// on Escape. It restores the focus only while it is in the page, so that this component does.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
