@@ -24,8 +24,8 @@ use crate::users::script::Scripting;
 const USAGE: i32 = 2;
 /// Exit code when NATS is unusable.
 const INFRASTRUCTURE: i32 = 4;
-/// Default log filter; `RUST_LOG` overrides it. The bus logs, once a minute, what the connector would
-/// log at each attempt.
+/// Default log filter; `RUST_LOG` overrides it. The bus logs, once a minute, what the connector
+/// would log at each attempt.
 const LOG_FILTER_DEFAULT: &str = "info,async_nats=warn,async_nats::connector=off";
 /// Retry delay of the first connection.
 const CONNECT_PAUSE: Duration = Duration::from_millis(250);
