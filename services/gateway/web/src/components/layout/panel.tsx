@@ -75,13 +75,15 @@ export function Failed({ problem, again }: FailedProps) {
   // The frame of the pages says once that the gateway does not answer.
   if (problem.code === "unreachable") return null;
   const isMistake = problem.code === "usage";
+  // The detail of a single mistake says all of it.
+  const named = problem.problems.filter(({ rule }) => !isMistake || !problem.detail.includes(rule));
   return (
     <div class="failed" role="alert">
       <h2>{isMistake ? problem.detail : problem.title}</h2>
       {!isMistake && <p>{problem.detail}</p>}
-      {problem.problems.length > (isMistake ? 1 : 0) && (
+      {named.length > 0 && (
         <ul>
-          {problem.problems.map((one) => (
+          {named.map((one) => (
             <li key={`${one.field} ${one.rule}`}>
               <code>{one.field}</code> {one.rule}
               {one.value ? (
