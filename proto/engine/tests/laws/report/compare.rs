@@ -403,7 +403,8 @@ proptest! {
         let alone = parts_of_report(&report);
         let equal = compare(&parts, &[alone], 0.0).expect("both can be compared");
         prop_assert!(!equal.regressed, "{:?}", equal.figures);
-        prop_assert_eq!(equal.figures.len(), 6 * parts.groups.len());
+        let held = usize::from(parts.held_rps.is_some());
+        prop_assert_eq!(equal.figures.len(), 6 * parts.groups.len() + held);
         for row in &equal.figures {
             let has_rate = row.task.is_none() || report.warm_up.warm_up_us == 0;
             if has_rate || row.figure != ComparedFigure::AchievedRps {
