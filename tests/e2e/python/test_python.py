@@ -467,8 +467,7 @@ class S(VUser):
 
 
 def test_a_check_that_returns_false_has_failed(loadpilot: Loadpilot, oracle: Oracle) -> None:
-    """Broken if a check as other tools have it, which returns a bool, passes whatever the response
-    is. 2 s."""
+    """Broken if a check that returns False, as checks of other tools do, passes. 2 s."""
     scene = (
         HEAD
         + """

@@ -243,7 +243,6 @@ def inline_return(body: Body, node: ast.Return) -> None:
     """Compile a return of an inlined function."""
     kind, result = body.result or ("nothing", 0)
     value = node.value
-    is_nothing = value is None or is_none(value)
     if kind == "answer" and isinstance(value, ast.Name):
         body.must_be_bound(value)
     elif kind == "answer" and value is not None:
@@ -252,6 +251,6 @@ def inline_return(body: Body, node: ast.Return) -> None:
     elif kind == "value":
         made: Any = {"literal": "none"} if value is None else body.expression(value)
         body.does.append({"set": {"local": result, "to": made}})
-    elif value is not None and not is_nothing:
+    elif value is not None and not is_none(value):
         body.expression_statement(value)
     body.does.append("return")
